@@ -82,11 +82,12 @@ LIBRARIES = {
     "onnx/": {"import/onnx"},
     "google/protobuf/": {"import/onnx"},
     "CLI/": {"driver"},
-    "nlohmann/": {"import", "memory", "tir", "driver"},
+    "nlohmann/": {"import", "memory", "tir", "tune", "driver"},
     "dlpack/": {"runtime", "backend", "driver"},
     "fmt/": EVERYWHERE,  # not runtime: it needs nothing but the system
     "xxhash.h": EVERYWHERE,
     "re2/": {"runtime"},
+    "sqlite3.h": {"tune"},
     **dict.fromkeys(["jpeglib.h", "jerror.h", "openjpeg.h", "png.h", "tiffio.h", "webp/"], {"runtime/image"}),
 }
 

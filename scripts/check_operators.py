@@ -51,6 +51,7 @@ EXCEPTIONS = {
     "script/printer.cpp": "words of Python",
     "script/python_values.cpp": "functions of Python",
     "script/words.cpp": "functions of TVMScript's T",
+    "tune/proposals.cpp": "fields of plans",
 }
 
 LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')

@@ -10,6 +10,7 @@ build=(
   llvm-19-dev liblld-19-dev lld-19 zlib1g-dev libzstd-dev                                     # backend/llvm
   protobuf-compiler libprotobuf-dev libonnx-dev                        # onnx
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libjemalloc-dev libre2-dev
+  libsqlite3-dev                                                       # tune
   libjpeg62-turbo-dev libpng-dev libtiff-dev libwebp-dev libopenjp2-7-dev                     # runtime/image
   libdnnl-dev libopenblas-dev                                          # backend/dnnl, backend/blas
   clang-19                                                             # presets default and dev, wheels

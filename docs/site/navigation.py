@@ -12,7 +12,7 @@ NAVIGATION = {
         ("The language", ["docs/tvmscript", "docs/operators", "docs/element-types", "docs/accesses", "docs/diagnostics"]),
         ("Your own code", ["docs/own-kernels", "docs/kernel-calls", "docs/library-calls", "docs/byoc", "docs/plugin", "docs/libraries",
                            "docs/placement"]),
-        ("Passes and patterns", ["docs/passes", "docs/pipelines", "docs/patterns", "docs/tir-patterns", "docs/plans"]),
+        ("Passes and patterns", ["docs/passes", "docs/pipelines", "docs/patterns", "docs/tir-patterns", "docs/plans", "docs/tuning"]),
         ("Programs out", ["docs/c_target", "docs/cache", "docs/performance"]),
         ("Tenon inside", ["docs/architecture", "docs/reliability", "docs/roadmap", "docs/design/README", "docs/contributing/README", "rooms",
                           "CONTRIBUTING", "CHANGELOG"]),

@@ -43,6 +43,8 @@ int command_line(int argc, char** argv) {
   add_report_command(app, action);
   add_reduce_command(app, action);
   add_bisect_command(app, action);
+  add_tune_command(app, action);
+  add_measure_command(app, action);
   add_table_commands(app, action);
   arrange_options(app);
   arrange_commands(app);

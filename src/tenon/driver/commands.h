@@ -41,6 +41,8 @@ void add_explain_command(CLI::App& app, Action& action);
 void add_report_command(CLI::App& app, Action& action);
 void add_reduce_command(CLI::App& app, Action& action);
 void add_bisect_command(CLI::App& app, Action& action);
+void add_tune_command(CLI::App& app, Action& action);
+void add_measure_command(CLI::App& app, Action& action);
 /// `passes`, `operators`, `diagnostics`: the generated tables of docs/.
 void add_table_commands(CLI::App& app, Action& action);
 

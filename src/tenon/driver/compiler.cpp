@@ -7,6 +7,7 @@
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
@@ -39,6 +40,7 @@
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/scratch_query.h"
 #include "tenon/tir/stmt.h"
+#include "tenon/tune/job.h"
 #include "tenon/tune/placement.h"
 
 namespace tenon {
@@ -171,6 +173,25 @@ std::vector<Remark> unchecked_calls(const IRModule& module) {
 }
 
 // What the artefact says about itself. Nothing in it depends on the host or on the time.
+// The plans of a database that blocks took, with all that their kernels are scheduled by.
+static nlohmann::ordered_json tuned_json(const std::vector<Remark>& remarks) {
+  std::set<std::string> tuned;
+  for (const Remark& remark : remarks)
+    if (remark.pass == kTakesPlans && remark.verdict == "matched" && remark.reason == "tuned")
+      tuned.insert(remark.subject.substr(0, remark.subject.find('/')));
+  std::map<std::string, std::vector<std::string>> choices;
+  for (const Remark& remark : remarks) {
+    if (remark.pass != kTakesPlans || remark.choice.empty()) continue;
+    const std::string hash = nlohmann::json::parse(remark.choice).value("hash", "");
+    if (tuned.contains(hash)) choices[hash].push_back(remark.choice);
+  }
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [hash, of_blocks] : choices)
+    list.push_back({{"kernel", hash},
+                    {"plan", nlohmann::ordered_json::parse(tune::canonical_plan(of_blocks))}});
+  return list;
+}
+
 static std::string manifest_of(const LoweredModule& lowered, const CompileRequest& request,
                                const Pipeline& passes,
                                const std::map<std::string, InputMeaning>& meanings) {
@@ -187,6 +208,8 @@ static std::string manifest_of(const LoweredModule& lowered, const CompileReques
   for (const Pass& pass : passes) json["passes"].push_back(pass_text(pass));
   const std::vector<std::string> own_kernels = kernel_lines(lowered.pipeline.remarks);
   if (!own_kernels.empty()) json["own_kernels"] = own_kernels;
+  if (auto tuned = tuned_json(lowered.pipeline.remarks); !tuned.empty())
+    json["tuned"] = std::move(tuned);
   const auto ports = [](const std::vector<Port>& ports) {
     auto list = nlohmann::ordered_json::array();
     for (const Port& port : ports) list.push_back({{"name", port.name}, {"type", port.str()}});
@@ -311,8 +334,8 @@ PipelineInput pipeline_input(IRModule module, const CompileRequest& request) {
   return {with_target(std::move(module), request.target), std::move(passes)};
 }
 
-// The pass as it stands in the pipeline, with the plans. What comes of them shows in the program, so
-// that its manifest says nothing of where they came from.
+// The pass as it stands in the pipeline, with the plans. What comes of them shows in the program; its
+// manifest names those of a database, which may have others another day.
 static void take_plans(Pipeline& pipeline, const std::shared_ptr<const tir::GivenPlans>& plans) {
   for (Pass& pass : pipeline)
     if (pass.name == kTakesPlans)

@@ -49,6 +49,7 @@ class BoundRun {
   double run();
   std::vector<Ref<TensorData>> outputs() const;
   int64_t workspace_bytes() const { return workspace_bytes_; }
+  const std::vector<runtime::Tensor>& inputs() const { return inputs_; }
   BoundRun(const BoundRun&) = delete;
   BoundRun& operator=(const BoundRun&) = delete;
   ~BoundRun();

@@ -21,11 +21,11 @@ struct CommandGroup {
 
 static const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups = {
-      {"Run and compile", {"run", "compile", "bench", "generate"}},
+      {"Run and compile", {"run", "compile", "bench", "generate", "tune"}},
       {"Look at", {"show", "print", "explain", "report", "check"}},
       {"Passes", {"opt", "passes"}},
       {"Find faults", {"bisect", "reduce", "test-onnx"}},
-      {"Parts alone", {"plan"}},
+      {"Parts alone", {"plan", "measure"}},
       {"Tables", {"operators", "relay-operators", "options", "diagnostics"}},
   };
   return groups;

@@ -24,6 +24,7 @@
 #include "tenon/tir/extern_function.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/plan_file.h"
+#include "tenon/tune/job.h"
 
 namespace tenon {
 
@@ -137,6 +138,12 @@ void ModelOptions::add_plan_to(CLI::App& app) {
   app.add_option("--plan", plan,
                  "plans.json: schedules of blocks, taken instead of what the model of the machine "
                  "would choose (docs/plans.md)");
+  app.add_option("--tuned", tuned,
+                 "the database of `tenon tune`: plans that it measured to be faster are taken "
+                 "(docs/tuning.md)");
+  app.add_option("--machine", machine,
+                 "of --tuned: the kind of machine whose plans are taken, by its fingerprint, where "
+                 "the database has several");
 }
 
 void ModelOptions::add_write_plan_to(CLI::App& app) {
@@ -379,11 +386,50 @@ CompileRequest ModelOptions::request(const std::string& path, const std::string&
   if (!write_plan.empty() && !schedules)
     throw UsageError("--write-plan {}: the pipeline does not contain {}, which chooses plans",
                      write_plan, kTakesPlans);
-  if (plan.empty()) return request;
-  request.plans = std::make_shared<const tir::GivenPlans>(
-      tir::read_plans(std::make_shared<const SourceFile>(SourceFile{plan, read_file(plan)})));
-  check_target(*request.plans, request.target);
+  if (!tuned.empty() && !schedules)
+    throw UsageError("--tuned {}: the pipeline does not contain {}, which takes plans", tuned,
+                     kTakesPlans);
+  if (!machine.empty() && tuned.empty())
+    throw UsageError("--machine {}: no database is given; expected --tuned with it", machine);
+  if (plan.empty() && tuned.empty()) return request;
+  tir::GivenPlans given;
+  if (!plan.empty()) {
+    given = tir::read_plans(std::make_shared<const SourceFile>(SourceFile{plan, read_file(plan)}));
+    check_target(given, request.target);
+  }
+  // Behind those of a file, which come first where both are for a block.
+  for (const auto& [kernel, text] : tuned_plans(request.target))
+    for (tir::GivenPlan& each : tune::plans_of(text, kernel, tuned))
+      given.plans.push_back(std::move(each));
+  request.plans = std::make_shared<const tir::GivenPlans>(std::move(given));
   return request;
+}
+
+std::map<std::string, std::string> ModelOptions::tuned_plans(const Target& target) const {
+  if (tuned.empty()) return {};
+  const tune::Database database(tuned, tune::Database::Open::kRead);
+  const std::map<std::string, std::string> machines = database.machines(target.str());
+  std::string list;
+  for (const auto& [fingerprint, text] : machines)
+    list += fmt::format("\n  {}  {}", fingerprint, text);
+  if (!machine.empty() && !machines.contains(machine))
+    throw CompileError(kBadDatabase, {},
+                       "{}: there are no plans of machine {} for target {}; expected one of{}",
+                       tuned, machine, target.str(), list.empty() ? " none" : list);
+  if (machine.empty() && machines.size() > 1)
+    throw CompileError(kBadDatabase, {},
+                       "{}: there are plans of {} kinds of machines for the target; expected "
+                       "--machine with one of{}",
+                       tuned, machines.size(), list);
+  if (machines.empty()) {
+    warn(kMatchesNothing, {}, "--tuned {}: there are no plans for target {}", tuned, target.str());
+    return {};
+  }
+  const std::string kind = machine.empty() ? machines.begin()->first : machine;
+  std::map<std::string, std::string> out;
+  for (const auto& [kernel, choice] : database.choices(target.str(), kind))
+    out.emplace(kernel, choice.plan);
+  return out;
 }
 
 void ModelOptions::write_plans(const std::vector<Remark>& remarks, const Target& target) const {

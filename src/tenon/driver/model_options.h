@@ -46,6 +46,7 @@ struct ModelOptions {
   std::vector<std::string> lengths;  // NAME=N or NAME=none: of sequences and optionals
   std::vector<std::string> bounds;   // NAME=N: of numbers that only the run knows
   std::string plan, write_plan;      // files of plans: that are taken, and to be written
+  std::string tuned, machine;        // database of plans, and the kind of machine that they are of
   std::string fp;                    // "auto", "strict" or "fast": module attribute `fp`
   std::optional<int64_t> max_steps;  // of a loop; module attribute `max_steps`
 
@@ -93,6 +94,10 @@ struct ModelOptions {
   /// lowered from `prepared`, does not use. `opened`: the libraries, where they are linked.
   void warn_of_unused(const IRModule& prepared, const PipelineResult& lowered,
                       const backend::Libraries* opened) const;
+  /// The plans of --tuned, by the hashes of kernels. The same for the same database, on every host.
+  /// \throws CompileError (kBadDatabase) where they are of several kinds of machines, and none or
+  /// another is named.
+  std::map<std::string, std::string> tuned_plans(const Target& target) const;
   /// Writes the plans that were taken, where a file for them is given.
   void write_plans(const std::vector<Remark>& remarks, const Target& target) const;
 

@@ -53,6 +53,8 @@ constexpr CommandForm kForms[] = {
     {"check", "files", "files and plugins", "it is of kernels"},
     {"check", "kernels", "--kernels or --kernel", ""},
     {"plan", "csv", "a CSV", ""},
+    {"tune", "model", "a model", ""},
+    {"measure", "job", "a job", ""},
     {"reduce", "model", "a model", ""},
     {"bisect", "native", "machine code", kMachine},
     {"bisect", "c", "--target c", ""},
@@ -76,60 +78,62 @@ const std::vector<std::string_view> kAnyPass = {"--passes", "--pipeline", "--com
 const OptionRow kFiles[] = {
     {"MODEL",
      "run:aaaa compile:aa show:aa bench:aaa print:aa explain:aaa report:aa reduce:a "
-     "bisect:aa generate:aaa"},
+     "bisect:aa generate:aaa tune:a"},
     {"FILE", "opt:rraa check:aa"},
     {"DIR", "test-onnx:aaa"},
     {"PROBLEM", "plan:a"},
+    {"JOB", "measure:a"},
+    {"--db", "tune:a"},
     {"NODE", "explain:aar"},
     {"NAME", "operators:aaa"},
     {"--out",
      "run:aaaa compile:aa print:aa opt:rraa plan:a explain:ara report:aa reduce:a "
-     "bisect:aa",
+     "bisect:aa measure:a",
      {},
      kPage},
     {"--json",
      "run:aaaa show:aa bench:aaa test-onnx:aaa plan:a explain:aar report:aa reduce:a bisect:aa "
-     "generate:aaa"},
+     "generate:aaa tune:a"},
     {"--markdown", "operators:aaa passes:a relay-operators:a diagnostics:a options:a"},
     {"--graph", "operators:aaa"},
     {"--emit", "compile:aa"},
     {"--name", "compile:aa"},
     {"--params",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aaa "
-     "report:aa",
+     "report:aa tune:a",
      {},
      "parameters are of .relay models"},
     {"--shape",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aaa "
-     "report:aa",
+     "report:aa tune:a",
      {},
      "shapes are of .onnx models"},
     {"--bound",
      "run:aarr compile:aa bisect:aa bench:aar test-onnx:rrr print:rr opt:rrrr explain:rra "
-     "report:aa",
+     "report:aa tune:a",
      {},
      "bounds are of programs that are compiled from a model"},
     {"--length",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aaa "
-     "report:aa",
+     "report:aa tune:a",
      {},
      "lengths are of .onnx models, and part of a compiled program"},
 };
 
 const OptionRow kRuns[] = {
     {"--input", "run:aaaa report:an"},
-    {"--dim", "run:aaaa show:ar bench:aaa report:aa"},
-    {"--seed", "run:aaaa check:ra"},
+    {"--dim", "run:aaaa show:ar bench:aaa report:aa tune:a"},
+    {"--seed", "run:aaaa check:ra tune:a"},
     {"--interpret", "run:aara test-onnx:aaa"},
     {"--compare", "run:aarr"},
     {"--repeat", "run:aaar bench:aaa report:an"},
     {"--threads",
-     "run:aaan compile:nn bisect:aa bench:aaa test-onnx:aan report:an generate:aaa",
+     "run:aaan compile:nn bisect:aa bench:aaa test-onnx:aan report:an generate:aaa tune:a",
      {},
      "compiled code has a number of threads where it runs"},
     {"--max-steps",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:ra opt:rrrr explain:aaa "
-     "report:aa"},
+     "report:aa tune:a"},
     {"--per-kernel", "bench:aar"},
     {"--profile", "run:aarr"},
     {"--tokens", "generate:aaa"},
@@ -138,10 +142,15 @@ const OptionRow kRuns[] = {
     {"--tolerance", "test-onnx:aaa check:ra"},
     {"--size", "check:ra"},
     {"--verbose", "test-onnx:aaa"},
-    {"--trials", "check:ra"},
+    {"--trials", "check:ra tune:a"},
     {"--capacity", "plan:a"},
     {"--time-limit", "plan:a reduce:a bisect:aa"},
-    {"--run-limit", "reduce:a bisect:aa"},
+    {"--run-limit", "reduce:a bisect:aa tune:a"},
+    {"--seconds", "tune:a"},
+    {"--memory-limit", "tune:a"},
+    {"--launcher", "tune:a"},
+    {"--launcher-option", "tune:a"},
+    {"--launcher-folder", "tune:a"},
     {"--fails", "reduce:a"},
     {"--wrong", "reduce:a"},
     {"--crashes", "reduce:a"},
@@ -152,15 +161,15 @@ const OptionRow kTargets[] = {
     {"--target",
      "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aaa "
      "report:aa check:ra "
-     "generate:aar",
+     "generate:aar tune:a",
      kPasses},
     {"--fp",
      "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rrna explain:aaa "
-     "report:aa",
+     "report:aa tune:a",
      kPasses},
-    {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar report:ra plan:a"},
+    {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar report:ra plan:a tune:r"},
     {"--include",
-     "run:rarr compile:ra bisect:rr bench:rar test-onnx:rar report:rn",
+     "run:rarr compile:ra bisect:rr bench:rar test-onnx:rar report:rn tune:r",
      {},
      "it is of C that is written, or compiled to be run"},
     {"--constants", "compile:ra"},
@@ -170,57 +179,57 @@ const OptionRow kTargets[] = {
 const OptionRow kLibraries[] = {
     {"--link",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:nn opt:rrnn explain:nna "
-     "report:aa",
+     "report:aa tune:a",
      {},
      "nothing is linked"},
     {"--allow-code",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:nn opt:rrnn explain:nna "
-     "report:aa",
+     "report:aa tune:a",
      {},
      "nothing is linked"},
     {"--call-by-name",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:Ra opt:rraa explain:aaa "
-     "report:aa",
+     "report:aa tune:a",
      {"--composite"}},
     {"--signatures",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
-     "report:aa"},
+     "report:aa tune:a"},
     {"--composite",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
-     "report:aa"},
+     "report:aa tune:a"},
     {"--composite-before",
      "run:RRrR compile:RR bisect:RR bench:RRr test-onnx:RRR print:RR opt:rrRR explain:RRR "
-     "report:RR",
+     "report:RR tune:R",
      {"--composite"}},
 };
 
 const OptionRow kBackends[] = {
     {"--plugin",
      "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aaa "
-     "report:aa check:aa",
+     "report:aa check:aa tune:a",
      kPasses},
     {"--in-process",
      "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aaa "
-     "report:aa check:aa",
+     "report:aa check:aa tune:a",
      kPasses},
     {"--plugin-timeout",
      "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aaa "
-     "report:aa check:aa",
+     "report:aa check:aa tune:a",
      kPasses},
     {"--backend-option",
      "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aaa "
-     "report:aa check:nn",
+     "report:aa check:nn tune:a",
      kPasses},
     {"--libs",
      "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aaa "
-     "report:aa",
+     "report:aa tune:a",
      kPasses},
     {"--place",
      "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aaa "
-     "report:aa",
+     "report:aa tune:a",
      kPasses},
     {"--require-offload",
-     "run:aaar compile:aa bisect:rr bench:aaa test-onnx:aar report:aa",
+     "run:aaar compile:aa bisect:rr bench:aaa test-onnx:aar report:aa tune:r",
      {},
      "what back ends take is counted where a model is compiled to be run"},
 };
@@ -229,21 +238,26 @@ const OptionRow kKernels[] = {
     {"--kernels",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
      "report:aa check:aa "
-     "operators:aar"},
+     "operators:aar tune:a"},
     {"--kernel",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
-     "report:aa check:aa"},
+     "report:aa check:aa tune:a"},
 };
 
 const OptionRow kOfPasses[] = {
     {"--passes",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
-     "report:aa"},
+     "report:aa tune:a"},
     {"--pipeline",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
-     "report:aa"},
+     "report:aa tune:a"},
     {"--rewrite", "opt:rraa"},
     {"--plan", "run:aarr compile:aa bench:aar explain:aaa report:aa", {}, "no block is scheduled"},
+    {"--tuned", "run:aarr compile:aa bench:aar explain:aaa report:aa", {}, "no block is scheduled"},
+    {"--machine",
+     "run:aarr compile:aa bench:aar explain:aaa report:aa",
+     {},
+     "no block is scheduled"},
     {"--write-plan", "compile:aa explain:aaa"},
     {"--after", "print:aa"},
     {"--pass", "explain:arr"},
@@ -252,7 +266,7 @@ const OptionRow kOfPasses[] = {
     {"--check-text", "run:aarR compile:aa test-onnx:aaR opt:rrra", kAnyPass},
     {"--no-verify", "run:aarN compile:aa test-onnx:aaN opt:rrna", kAnyPass},
     {"--unchecked",
-     "run:aarr compile:aa bisect:rr bench:aar test-onnx:aar report:aa",
+     "run:aarr compile:aa bisect:rr bench:aar test-onnx:aar report:aa tune:a",
      {},
      "it is of code that is compiled to be run"},
     {"--timings", "opt:rrna"},

@@ -20,6 +20,8 @@ static constexpr const Code* kAllCodes[] = {
     &kMatchesNothing,
     &kNotUsed,
     &kBadPlan,
+    &kBadDatabase,
+    &kBadJob,
     &kTooMuchWork,
     &kUntrustedCode,
     &kFileChanged,

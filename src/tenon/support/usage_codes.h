@@ -20,5 +20,10 @@ inline constexpr Code kNotUsed{
 inline constexpr Code kBadPlan{
     "TN0014", "bad-plan",
     "a plan of --plan is malformed, or does not fit the block that it is for"};
+inline constexpr Code kBadDatabase{"TN0015", "bad-database",
+                                   "a database of the tuner is damaged, of another program or "
+                                   "version, or lacks what is asked of it"};
+inline constexpr Code kBadJob{"TN0016", "bad-job",
+                              "a job of `tenon measure`, or its result, is malformed"};
 
 }  // namespace tenon

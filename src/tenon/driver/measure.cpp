@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tenon/driver/measure.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <set>
+
+#include "tenon/backend/llvm/host.h"
+#include "tenon/driver/commands.h"
+#include "tenon/driver/compiler.h"
+#include "tenon/driver/console.h"
+#include "tenon/driver/executable.h"
+#include "tenon/driver/expectation.h"
+#include "tenon/driver/kernel_times.h"
+#include "tenon/driver/load.h"
+#include "tenon/driver/pipelines.h"
+#include "tenon/driver/probe.h"
+#include "tenon/driver/tensors.h"
+#include "tenon/graph/builder.h"
+#include "tenon/support/temporary_files.h"
+#include "tenon/support/usage_codes.h"
+#include "tenon/tir/schedule/default_schedule.h"
+#include "tenon/tune/machine.h"
+
+namespace tenon {
+
+using tune::Job;
+using tune::JobResult;
+using tune::Status;
+
+// Steps of the interpreter that are cheap beside compiling: about a tenth of a second.
+static constexpr double kCheapSteps = 2e6;
+static constexpr size_t kLeastPairs = 5, kMostPairs = 2000;
+
+int64_t inputs_of(const tir::PrimFunc& kernel) {
+  std::set<const tir::Buffer*> read, written;
+  walk(kernel.body, [&](const NodePtr& node) {
+    if (const auto* store = node.as<tir::BufferStore>()) written.insert(store->buffer.get());
+    if (const auto* load = node.as<tir::BufferLoad>()) read.insert(load->buffer.get());
+  });
+  size_t inputs = 0;
+  while (inputs < kernel.buffers.size() && kernel.buffers[inputs] &&
+         !written.count(kernel.buffers[inputs].get()))
+    ++inputs;
+  if (inputs == kernel.buffers.size()) return -1;
+  for (size_t i = inputs; i < kernel.buffers.size(); ++i)
+    if (!kernel.buffers[i] || !written.count(kernel.buffers[i].get())) return -1;
+  return static_cast<int64_t>(inputs);
+}
+
+IRModule one_kernel_program(const IRModule& module, const std::string& kernel, uint64_t seed) {
+  const Ref<tir::PrimFunc> function = module.find<tir::PrimFunc>(kernel);
+  check(function && inputs_of(*function) >= 0, "a kernel that is called on tensors");
+  const std::vector<int64_t> constant =
+      function->attrs.ints(tir::kLayoutFreeBuffers).value_or(std::vector<int64_t>());
+  IRModule program = module;
+  std::vector<graph::Value> arguments;
+  std::vector<Ref<graph::Var>> params;
+  std::vector<graph::Type> results;
+  const auto inputs = static_cast<size_t>(inputs_of(*function));
+  for (size_t i = 0; i < function->buffers.size(); ++i) {
+    const tir::Buffer& buffer = *function->buffers[i];
+    const auto type = make<graph::TensorType>(buffer.shape, buffer.dtype);
+    if (i >= inputs) {
+      results.push_back(type);
+      continue;
+    }
+    std::vector<int64_t> shape;
+    for (const Expr& dim : buffer.shape)
+      if (const auto size = as_int(dim)) shape.push_back(*size);
+    const bool is_constant =
+        shape.size() == buffer.shape.size() &&
+        std::find(constant.begin(), constant.end(), static_cast<int64_t>(i)) != constant.end();
+    if (is_constant) {
+      arguments.push_back(make<graph::Constant>(random_tensor(buffer.dtype, shape, seed + i)));
+    } else {
+      params.push_back(make<graph::Var>(fmt::format("x{}", i), type));
+      arguments.push_back(params.back());
+    }
+  }
+  graph::BlockBuilder builder(program);
+  builder.begin_function(params);
+  const graph::Value tuple = make<graph::Tuple>(std::move(arguments));
+  const graph::Value result = builder.emit(make<graph::Call>(
+      graph::find_op("call_tir"), std::vector<graph::Value>{make<graph::FuncRef>(kernel), tuple},
+      Attrs{}, std::move(results)));
+  program.set("main", builder.end_function(result));
+  return program;
+}
+
+Pipeline planned_pipeline() {
+  Pipeline pipeline = standard_pipeline();
+  const auto first = std::find_if(pipeline.begin(), pipeline.end(),
+                                  [](const Pass& pass) { return pass.name == kTakesPlans; });
+  return {first, pipeline.end()};
+}
+
+namespace {
+
+/// The kernel by one plan, ready to run, with a mark around its call.
+class PlannedKernel {
+ public:
+  PlannedKernel(const IRModule& program, const Job& job, const std::string& path,
+                const std::shared_ptr<const backend::Libraries>& libraries,
+                const std::string& plan) {
+    CompileRequest request;
+    request.target = resolve(job.target);
+    request.whole = planned_pipeline();
+    request.unchecked = true;  // what is checked stands in the kernel
+    request.libraries = libraries;
+    if (!plan.empty()) {
+      tir::GivenPlans given;
+      given.plans = tune::plans_of(plan, job.hash, path);
+      for (tir::GivenPlan& each : given.plans) each.is_tuned = false;  // what does not fit is told
+      request.plans = std::make_shared<const tir::GivenPlans>(std::move(given));
+    }
+    LoweredModule lowered = lower(program, request);
+    std::vector<std::string> choices;
+    for (const Remark& remark : lowered.pipeline.remarks) {
+      if (remark.pass != kTakesPlans) continue;
+      if (!remark.choice.empty()) choices.push_back(remark.choice);
+      if (remark.verdict == "unmatched")
+        throw CompileError(kBadPlan, remark.origin, "{}", remark.detail);
+    }
+    taken_ = tune::canonical_plan(choices);
+    InstrumentedModule instrumented = instrument(lowered.pipeline.module);
+    lowered.pipeline.module = std::move(instrumented.module);
+    calls_ = instrumented.calls.size();
+    program_ = link(generate(lowered, request, libraries.get()), libraries);
+    program_->set_threads(static_cast<int>(job.threads));
+  }
+
+  Signature signature() const { return signature_of(program_->declaration()); }
+  void bind(const std::vector<Ref<TensorData>>& inputs) {
+    run_ = std::make_unique<BoundRun>(program_, inputs);
+  }
+  /// Microseconds that the calls take, without what is around them.
+  double run() {
+    reset_kernel_times(calls_);
+    run_->run();
+    double seconds = 0;
+    for (const KernelTime& time : kernel_times()) seconds += time.fastest;
+    return seconds * 1e6;
+  }
+  std::vector<Ref<TensorData>> outputs() const { return run_->outputs(); }
+  const std::vector<runtime::Tensor>& inputs() const { return run_->inputs(); }
+  int64_t workspace_bytes() const { return run_->workspace_bytes(); }
+  const std::string& taken() const { return taken_; }
+
+ private:
+  std::string taken_;
+  size_t calls_ = 0;
+  std::shared_ptr<runtime::Program> program_;
+  std::unique_ptr<BoundRun> run_;
+};
+
+/// Puts the caches into the state in which a network calls a kernel: its inputs were just made, and
+/// its constants, of a large network, were used long ago.
+class CacheState {
+ public:
+  CacheState(bool is_cold, const Target& target)
+      : other_(is_cold ? static_cast<size_t>(2 * target.l2_bytes) : 0) {}
+
+  void prepare(const PlannedKernel& kernel) {
+    constexpr size_t kLine = 64;
+    for (size_t i = 0; i < other_.size(); i += kLine) other_[i] = static_cast<char>(other_[i] + 1);
+    for (const runtime::Tensor& input : kernel.inputs()) {
+      const auto* bytes = static_cast<const volatile char*>(input.data());
+      for (size_t i = 0; i < static_cast<size_t>(input.bytes()); i += kLine) sum_ += bytes[i];
+    }
+  }
+
+ private:
+  std::vector<char> other_;
+  int sum_ = 0;
+};
+
+// Multiply-adds or so: what the interpreter would have to walk through.
+double steps_of(const tir::PrimFunc& kernel, const std::map<std::string, int64_t>& dims) {
+  double steps = 0;
+  walk<tir::Block>(kernel.body, [&](const tir::Block& block) {
+    double of_block = 1;
+    for (const tir::IterVar& iter : block.iter_vars) {
+      const auto* var = iter.domain.extent.as<Var>();
+      const auto dim = var ? dims.find(var->name) : dims.end();
+      const auto extent = as_int(iter.domain.extent);
+      of_block *= static_cast<double>(extent ? *extent : dim != dims.end() ? dim->second : 64);
+    }
+    steps += of_block;
+  });
+  return steps;
+}
+
+// What `kernel` computes that `expected` does not say; empty where it is right.
+std::string wrong_output(Expectation& expected, const PlannedKernel& kernel, const char* than) {
+  const std::vector<Ref<TensorData>> outputs = kernel.outputs();
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (const auto wrong = expected.mismatch(i, *outputs[i]))
+      return fmt::format("output {} is not what {} computes: {}", i, than, wrong->text);
+  return "";
+}
+
+// Runs the two in turn, so that both see the same machine; the first pair warms up.
+void time_in_turn(PlannedKernel& usual, PlannedKernel& planned, const Job& job,
+                  tune::Measurement& out) {
+  CacheState caches(job.is_cold, resolve(job.target));
+  const auto timed = [&](PlannedKernel& kernel) {
+    if (!job.is_cold) kernel.run();  // threads are awake, as between two kernels of a network
+    caches.prepare(kernel);
+    return kernel.run();
+  };
+  std::vector<double> usual_times, planned_times, ratios;
+  double spent = 0;
+  for (size_t pair = 0; pair < kMostPairs; ++pair) {
+    double of_usual = 0, of_planned = 0;
+    const auto start = KernelClock::now();
+    if (pair % 2 == 0) {
+      of_usual = timed(usual);
+      of_planned = timed(planned);
+    } else {
+      of_planned = timed(planned);
+      of_usual = timed(usual);
+    }
+    if (pair == 0) continue;
+    spent += std::chrono::duration<double>(KernelClock::now() - start).count();
+    usual_times.push_back(of_usual);
+    planned_times.push_back(of_planned);
+    ratios.push_back(of_planned / std::max(of_usual, 1e-3));
+    if (spent > job.timed_seconds && ratios.size() >= kLeastPairs) break;
+  }
+  out.default_us = median(usual_times);
+  out.median_us = median(planned_times);
+  out.ratio = median(ratios);
+}
+
+// Floats of several scales. Integers, which may be indices of what nobody here knows, are small.
+std::vector<Ref<TensorData>> inputs_for(const Signature& signature, const Job& job) {
+  InputOptions options;
+  options.dims = job.dims;
+  options.seed = job.seed;
+  options.values = Values::kScales;
+  std::vector<Ref<TensorData>> inputs = make_inputs(signature, options);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i]->dtype.is_float())
+      inputs[i] = random_tensor(inputs[i]->dtype, inputs[i]->shape, job.seed + i);
+  return inputs;
+}
+
+void measure_plan(const Job& job, const std::string& path, const IRModule& module,
+                  JobResult& result) {
+  const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(job.kernel);
+  const auto libraries = std::make_shared<const backend::Libraries>(job.link);
+  const IRModule program = one_kernel_program(module, job.kernel, job.seed);
+  tune::Measurement& out = result.measurement;
+  PlannedKernel usual(program, job, path, libraries, "");
+  result.taken = usual.taken();
+  const std::vector<Ref<TensorData>> inputs = inputs_for(usual.signature(), job);
+  usual.bind(inputs);
+  usual.run();
+  const int64_t terms = longest_sum(module);
+  std::unique_ptr<Expectation> expected;
+  const bool is_interpreted =
+      job.link.empty() && steps_of(*kernel, job.dims) <= kCheapSteps;  // with libraries: once only
+  if (is_interpreted) {
+    const auto rerun = [&](uint64_t seed) {
+      return interpreted(program, libraries, seed)->run(inputs);
+    };
+    expected = std::make_unique<Expectation>(rerun(0), terms, rerun);
+    if (out.detail = wrong_output(*expected, usual, "the interpreter"); !out.detail.empty()) {
+      out.detail = "by the default plan " + out.detail;
+      out.status = Status::kWrong;
+      return;
+    }
+  } else {
+    expected = std::make_unique<Expectation>(usual.outputs(), terms, Rerun());
+  }
+  if (job.plan.empty()) {
+    time_in_turn(usual, usual, job, out);
+    return;
+  }
+  PlannedKernel planned(program, job, path, libraries, job.plan);
+  result.taken = planned.taken();
+  planned.bind(inputs);
+  if (planned.workspace_bytes() > usual.workspace_bytes()) {
+    out.status = Status::kRefused;
+    out.detail = fmt::format("it needs {} bytes of memory; the default plan needs {}",
+                             planned.workspace_bytes(), usual.workspace_bytes());
+    return;
+  }
+  planned.run();
+  const char* than = is_interpreted ? "the interpreter" : "the default plan";
+  if (out.detail = wrong_output(*expected, planned, than); !out.detail.empty()) {
+    out.status = Status::kWrong;
+    return;
+  }
+  time_in_turn(usual, planned, job, out);
+}
+
+}  // namespace
+
+JobResult result_of(const Job& job) {
+  JobResult result;
+  result.hash = job.hash;
+  result.plan = job.plan;
+  const tune::Machine machine = tune::this_machine(llvm_backend::host_target());
+  result.machine = machine.fingerprint;
+  result.machine_text = machine.text;
+  result.compiler = TENON_VERSION;
+  result.measurement.plan = job.plan;
+  result.measurement.stage = job.stage;
+  return result;
+}
+
+// The kernel's module. \throws CompileError where the job is not one of this kernel.
+static IRModule module_of(const Job& job, const std::string& path) {
+  IRModule module = load_module(ModelKind::kScript,
+                                {path + ": module", std::as_bytes(std::span(job.module)), nullptr});
+  const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(job.kernel);
+  if (!kernel)
+    throw CompileError(kBadJob, {}, "{}: the module has no kernel `{}`", path, job.kernel);
+  if (const std::string hash = tir::plan_hash(kernel); hash != job.hash)
+    throw CompileError(kBadJob, {}, "{}: kernel `{}` has hash {}; the job is for {}", path,
+                       job.kernel, hash, job.hash);
+  if (inputs_of(*kernel) < 0)
+    throw CompileError(kBadJob, {}, "{}: kernel `{}` is not called on tensors alone", path,
+                       job.kernel);
+  llvm_backend::check_runs_here(resolve(job.target));
+  return module;
+}
+
+// In this process. What the plan has wrong is in the result.
+static JobResult measure_here(const Job& job, const std::string& path, const IRModule& module) {
+  JobResult result = result_of(job);
+  tune::Measurement& out = result.measurement;
+  try {
+    measure_plan(job, path, module, result);
+  } catch (const CompileError& error) {
+    const Code& code = error.first().code;
+    out.status = code.id == kBadPlan.id ? Status::kRefused : Status::kFailed;
+    out.detail = fmt::format("error[{}]: {}", code.id, error.first().message);
+  } catch (const std::bad_alloc&) {
+    out.status = Status::kOutOfMemory;
+    out.detail = fmt::format("it needs more than {} bytes", job.memory_bytes);
+  }
+  return result;
+}
+
+JobResult measure(const Job& job, const std::string& path) {
+  const IRModule module = module_of(job, path);
+  const TemporaryFolder folder;
+  const std::string file = folder.file("result.json");
+  const Outcome outcome = probe_call(
+      [&] {
+        write_file(file, tune::text_of(measure_here(job, path, module)));
+        return 0;
+      },
+      {.time_limit = job.seconds, .memory_limit = job.memory_bytes});
+  if (!outcome.failed()) return tune::read_result(file, read_file(file));
+  JobResult result = result_of(job);
+  tune::Measurement& out = result.measurement;
+  out.detail = outcome.key;
+  if (outcome.kind == Outcome::Kind::kSignal) {
+    out.status = Status::kCrash;
+  } else if (outcome.kind == Outcome::Kind::kTimeLimit) {
+    out.status = Status::kTimeout;
+    out.detail = fmt::format("it took longer than {} s", job.seconds);
+  } else {
+    out.status = Status::kFailed;
+  }
+  return result;
+}
+
+}  // namespace tenon

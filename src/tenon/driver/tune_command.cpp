@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tenon tune`: searches for better plans of a model's kernels. `tenon measure`: one measurement.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tenon/backend/llvm/host.h"
+#include "tenon/driver/commands.h"
+#include "tenon/driver/console.h"
+#include "tenon/driver/launcher.h"
+#include "tenon/driver/measure.h"
+#include "tenon/driver/option_table.h"
+#include "tenon/driver/tensors.h"
+#include "tenon/driver/tunable.h"
+#include "tenon/driver/usage.h"
+#include "tenon/driver/warnings.h"
+#include "tenon/runtime/cpu_count.h"
+#include "tenon/support/temporary_files.h"
+#include "tenon/support/usage_codes.h"
+#include "tenon/tune/machine.h"
+
+namespace tenon {
+
+namespace {
+
+using tune::Search;
+using tune::Status;
+
+struct TuneOptions {
+  std::string model, db;
+  double seconds = 600, run_limit = 60;
+  int64_t memory_limit = 8192;  // MiB
+  int64_t trials = 0;           // 0: as many as the time allows
+  uint64_t seed = 0;
+  std::vector<std::string> dims;
+  bool json = false;
+  LauncherOptions launcher;
+  TargetOptions target;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void check(const TuneOptions& options) {
+  options.target.check();
+  if (!(options.seconds > 0)) throw UsageError("--seconds {} is not above 0", options.seconds);
+  if (!(options.run_limit > 0))
+    throw UsageError("--run-limit {} is not above 0", options.run_limit);
+  if (options.trials < 0) throw UsageError("--trials {} is below 0", options.trials);
+  if (options.memory_limit < 1)
+    throw UsageError("--memory-limit {} is below 1", options.memory_limit);
+}
+
+// What every job of the model has in common.
+void complete(TunableKernels& found, const TuneOptions& options, const Target& target) {
+  std::vector<std::string> link;
+  for (const std::string& file : options.target.model.link)
+    link.push_back(std::filesystem::absolute(file).string());
+  for (tune::Kernel& kernel : found.kernels) {
+    kernel.job.threads = options.target.threads;
+    kernel.job.link = link;
+    kernel.job.seconds = options.run_limit;
+    kernel.job.memory_bytes = options.memory_limit << 20;
+    kernel.job.is_cold = found.constant_bytes > target.l2_bytes;
+  }
+}
+
+std::string ended_text(const Search::State& state) {
+  std::string text;
+  for (const auto& [status, count] : state.ended)
+    if (status != Status::kOk) text += fmt::format(", {} {}", count, tune::name_of(status));
+  return text;
+}
+
+nlohmann::ordered_json json_of(const TuneOptions& options, const Search& search,
+                               const TunableKernels& found) {
+  auto kernels = nlohmann::ordered_json::array(), left = nlohmann::ordered_json::array();
+  for (const Search::State& state : search.states()) {
+    kernels.push_back({{"kernel", state.kernel->job.kernel},
+                       {"hash", state.kernel->job.hash},
+                       {"calls", state.kernel->calls},
+                       {"default_us", state.default_us},
+                       {"ratio", state.choice ? state.choice->ratio : 1},
+                       {"tried", state.tried},
+                       {"ended", nlohmann::ordered_json::object()},
+                       {"failure", state.failure}});
+    for (const auto& [status, count] : state.ended)
+      kernels.back()["ended"][tune::name_of(status)] = count;
+  }
+  for (const auto& [name, why] : found.left) left.push_back({{"kernel", name}, {"reason", why}});
+  return {{"model", options.model}, {"database", options.db}, {"kernels", kernels}, {"left", left}};
+}
+
+void print(const Search& search, const TunableKernels& found) {
+  fmt::print("{:>10} {:>6} {:>7} {:>6}  {}\n", "default us", "calls", "tuned", "tried", "kernel");
+  int64_t gained = 0, measured = 0;
+  for (const Search::State& state : search.states()) {
+    gained += state.choice.has_value();
+    measured += state.default_us > 0;
+    fmt::print("{:>10.2f} {:>6} {:>7} {:>6}  {}{}{}\n", state.default_us, state.kernel->calls,
+               state.choice ? fmt::format("{:.3f}", state.choice->ratio) : "-", state.tried,
+               state.kernel->job.kernel, ended_text(state),
+               state.failure.empty() ? "" : "; not tuned, " + state.failure);
+  }
+  for (const auto& [name, why] : found.left) fmt::print("{:>33}  {}: {}\n", "-", name, why);
+  fmt::print("{} of {} kernels have a faster plan\n", gained, measured);
+}
+
+int tune_model(const TuneOptions& options) {
+  check(options);
+  const Clock::time_point start = Clock::now();
+  Progress progress;
+  const ModelOptions& model = options.target.model;
+  CompileRequest request = model.request(options.model, options.target.target);
+  if (request.target.kind != "llvm")
+    throw UsageError("--target {}: code of this target is not measured; expected llvm",
+                     options.target.target);
+  request.unchecked = options.target.unchecked;
+  request.pipeline.progress = [&](const std::string& what) {
+    progress.show(options.model + ": " + what);
+  };
+  if (options.launcher.name == "local") llvm_backend::check_runs_here(request.target);
+  tune::Database database(options.db, tune::Database::Open::kWrite);
+  TunableKernels found =
+      tunable_kernels(model.read(options.model), request, parse_dims(options.dims));
+  complete(found, options, request.target);
+  const auto launcher = make_launcher(options.launcher);
+  const tune::Machine machine = tune::this_machine(llvm_backend::host_target());
+  tune::SearchOptions search_options;
+  search_options.seed = options.seed;
+  search_options.machine = machine.fingerprint;
+  search_options.compiler = TENON_VERSION;
+  search_options.threads =
+      options.target.threads > 0 ? options.target.threads : runtime::default_thread_count();
+  Search search(found.kernels, search_options, database);
+  int64_t left = options.trials > 0 ? options.trials : std::numeric_limits<int64_t>::max();
+  while (left > 0 && seconds_since(start) < options.seconds) {
+    const std::vector<tune::Job> jobs =
+        search.next(std::min(launcher->batch(), static_cast<size_t>(left)));
+    if (jobs.empty()) break;
+    left -= static_cast<int64_t>(jobs.size());
+    progress.show(fmt::format("{}: {}", options.model, jobs.front().kernel));
+    launcher->run(jobs, [&](const tune::Job& job, const tune::JobResult& result) {
+      search.record(job, result);
+    });
+  }
+  progress.clear();
+  if (search.strays() > 0)
+    warn(kNotUsed, {},
+         "{} results are of other kinds of machines than this one: they are kept apart",
+         search.strays());
+  if (options.json)
+    print_json(json_of(options, search, found));
+  else
+    print(search, found);
+  return 0;
+}
+
+int measure_file(const std::string& path, const std::string& out) {
+  const tune::JobResult result = measure(tune::read_job(path, read_file(path)), path);
+  write_file(out, tune::text_of(result));
+  return result.measurement.status == Status::kOk ? 0 : 1;
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<TuneOptions>();
+  CLI::App* command = app.add_subcommand("tune", "search for faster plans of a model's kernels");
+  command->add_option("MODEL", options->model, ".onnx, .py, .tvmscript or .relay")->required();
+  command
+      ->add_option("--db", options->db,
+                   "FILE: the database of measurements, made where it is not there; a search that "
+                   "was ended goes on from it (docs/tuning.md)")
+      ->required();
+  command->add_option("--seconds", options->seconds, "of the search")->capture_default_str();
+  command->add_option("--trials", options->trials,
+                      "measurements at most (default: as many as the time allows)");
+  command->add_option("--seed", options->seed, "of random inputs (default 0)");
+  command->add_option("--run-limit", options->run_limit, "seconds of one measurement")
+      ->capture_default_str();
+  command->add_option("--memory-limit", options->memory_limit, "MiB of one measurement")
+      ->capture_default_str();
+  command->add_option(
+      "--dim", options->dims,
+      fmt::format("NAME=N: a symbolic dimension to measure with (default {})", kDefaultDim));
+  command
+      ->add_option("--launcher", options->launcher.name,
+                   "where measurements run: local (here), or slurm (sbatch)")
+      ->capture_default_str();
+  command->add_option("--launcher-option", options->launcher.commands,
+                      "slurm: a word for sbatch, such as --constraint=icelake; may be repeated");
+  command->add_option("--launcher-folder", options->launcher.folder,
+                      "slurm: a folder that all machines share, for jobs (default: this one)");
+  command->add_flag("--json", options->json, "the result as JSON");
+  options->target.add_to(*command);
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      check_options(*command, "model");
+      return tune_model(*options);
+    };
+  });
+}
+
+void add_measure_command(CLI::App& app, Action& action) {
+  const auto path = std::make_shared<std::string>(), out = std::make_shared<std::string>();
+  CLI::App* command =
+      app.add_subcommand("measure", "one measurement of the tuner: a file in, a file out");
+  command->add_option("JOB", *path, "job.json, as `tenon tune` writes it")->required();
+  command->add_option("-o,--out", *out, "result.json")->required();
+  command->callback([path, out, command, &action] {
+    action = [path, out, command] {
+      check_options(*command, "job");
+      return measure_file(*path, *out);
+    };
+  });
+}
+
+}  // namespace tenon

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search: which plan of which kernel is measured next, and which takes the default's place. What it
+// does follows from the measurements that it has: one that was ended goes on from its database as if
+// nothing had happened.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tenon/tune/database.h"
+#include "tenon/tune/job.h"
+#include "tenon/tune/proposals.h"
+
+namespace tenon::tune {
+
+/// A kernel of a network that may have another plan.
+struct Kernel {
+  Job job;            // without a plan
+  IRModule module;    // of the job
+  int64_t calls = 1;  // of it and its equals in one run of the network
+};
+
+struct SearchOptions {
+  uint64_t seed = 0;
+  std::string machine, compiler;  // of keys
+  int64_t threads = 0;            // as they are counted in keys
+  /// The share of the default plan's time that another has to stay below, in each of two
+  /// measurements: noise stays above it.
+  double gain = 0.97;
+  /// Plans that are tried of a kernel without a gain before it is left.
+  int64_t patience = 60;
+};
+
+class Search {
+ public:
+  /// \param database  outlives the search
+  Search(std::vector<Kernel> kernels, SearchOptions options, Database& database);
+
+  /// At most `count` jobs that may run at once; none: nothing is left to try.
+  std::vector<Job> next(size_t count);
+  /// What became of a job: recorded before anything else. A result of another kind of machine is kept
+  /// as that, and tells this search nothing.
+  void record(const Job& job, const JobResult& result);
+
+  /// What is known of a kernel.
+  struct State {
+    const Kernel* kernel;
+    double default_us = 0;  // 0: not measured, or not to be measured
+    std::string failure;    // of its default plan; empty: none
+    int64_t tried = 0;      // plans
+    std::map<Status, int64_t> ended;
+    std::optional<Choice> choice;
+  };
+  std::vector<State> states() const;
+  /// How many results came from machines of another kind.
+  int64_t strays() const { return strays_; }
+
+ private:
+  struct Progress {
+    std::map<std::pair<std::string, int64_t>, Measurement> known;  // by plan and stage
+    std::set<std::string> pending;                                 // plans that are being measured
+    std::unique_ptr<Proposer> proposer;
+    std::map<std::string, std::vector<Proposal>> proposals;  // that are left next to a plan
+    int64_t tried = 0, since_gain = 0;
+    bool is_done = false;
+  };
+  MeasureKey key_of(const Kernel& kernel, const std::string& machine) const;
+  void take(size_t i, const Measurement& measurement);
+  std::optional<Choice> best(const Progress& progress) const;
+  void settle(size_t i);
+  static std::vector<std::string> centres(const Progress& progress,
+                                          const std::optional<Choice>& chosen);
+  std::optional<Job> next_of(size_t i);
+  double weight_of(size_t i, double total) const;
+
+  std::vector<Kernel> kernels_;
+  std::vector<Progress> progress_;
+  SearchOptions options_;
+  Database& database_;
+  int64_t strays_ = 0;
+};
+
+}  // namespace tenon::tune

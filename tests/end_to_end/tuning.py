@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`tenon tune`, `tenon measure` and --tuned as users run them: kernels that crash, hang or are wrong, searches that are killed, several
+writers, databases that are none, and programs that are the same for the same database.
+
+    tests/end_to_end/tuning.py build/bin/tenon
+"""
+
+import filecmp
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+TENON = pathlib.Path(sys.argv[1]).resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "examples/digits/digits_b1.onnx"
+
+# A product and a call for each of its results. The C function knows the program that called it first, by the places of its calls: it
+# behaves for that one, of the default plan, and not for others.
+KERNEL = """
+from tenon.script import ir as I, tir as T, relax as R
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def kernel(a: T.Buffer((32, 64), "float32"), b: T.Buffer((64, 48), "float32"), c: T.Buffer((32, 48), "float32")):
+        t = T.alloc_buffer((32, 48), "float32")
+        for i, j, k in T.grid(32, 48, 64):
+            with T.block("sum"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    t[vi, vj] = T.float32(0)
+                t[vi, vj] = t[vi, vj] + a[vi, vk] * b[vk, vj]
+        for i, j in T.grid(32, 48):
+            with T.block("then"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                c[vi, vj] = T.call_pure_extern("float32", "then", t[vi, vj])
+    @R.function
+    def main(a: R.Tensor((32, 64), "float32"), b: R.Tensor((64, 48), "float32")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.kernel, (a, b), out_sinfo=R.Tensor((32, 48), "float32"))
+            R.output(y)
+        return y
+"""
+THEN = """
+float then(float x);
+static const void* known[4096];
+static int calls, places;
+float then(float x) {
+  const void* const place = __builtin_return_address(0);
+  int i = 0;
+  while (i < places && known[i] != place) ++i;
+  if (i == places && calls < 32 * 48) known[places++] = place;
+  if (calls < 32 * 48) ++calls;
+  else if (i == places) %s
+  return x * 2;
+}
+"""
+
+
+def run(*words, status=0, env=None):
+    """What a command says, on both streams; its status is looked at."""
+    done = subprocess.run([str(word) for word in (TENON, *words)], capture_output=True, text=True, env={**os.environ, **(env or {})})
+    assert done.returncode == status, f"{words}: status {done.returncode}, expected {status}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def rows(database, query, *values):
+    connection = sqlite3.connect(database)
+    try:
+        return connection.execute(query, values).fetchall()
+    finally:
+        connection.close()
+
+
+def change(database, *commands):
+    connection = sqlite3.connect(database)
+    for command in commands:
+        connection.execute(*command)
+    connection.commit()
+    connection.close()
+
+
+def survives_bad_plans(folder):
+    """Plans under which a kernel crashes, hangs or is wrong are recorded as that, are never chosen, and not tried again."""
+    (folder / "kernel.py").write_text(KERNEL)
+    for name, what in {"crash": "__builtin_trap();", "timeout": "for (;;) calls = 32 * 48;", "wrong": "return x * 3;"}.items():
+        (folder / f"{name}.c").write_text(THEN % what)
+        database = folder / f"{name}.db"
+        words = ["tune", folder / "kernel.py", "--link", folder / f"{name}.c", "--db", database, "--run-limit", 10, "--trials"]
+        said = run(*words, 4)
+        assert f" {name}" in said, said
+        ended = rows(database, "SELECT plan, status FROM measurement ORDER BY id")
+        assert ended[0] == ("", "ok"), ended
+        assert name in [status for _, status in ended[1:]], ended
+        assert rows(database, "SELECT count(*) FROM choice WHERE plan IN (SELECT plan FROM measurement WHERE status != 'ok')") == [(0,)]
+        run(*words, 1)
+        again = rows(database, "SELECT plan, status FROM measurement ORDER BY id")
+        assert again[: len(ended)] == ended and len(again) == len(ended) + 1, again
+
+
+def survives_bad_kernels(folder):
+    """A kernel that crashes as it is ends its measurement and nothing else."""
+    (folder / "always.c").write_text("float then(float x);\nfloat then(float x) { __builtin_trap(); return x; }\n")
+    said = run("tune", folder / "kernel.py", "--link", folder / "always.c", "--db", folder / "always.db")
+    assert "not tuned, crash: signal 4" in said and "0 of 0 kernels" in said, said
+
+
+def resumes(folder):
+    """Killed in the middle, it goes on with every record that it had; what is known is not measured again."""
+    database = folder / "resumed.db"
+    words = [str(word) for word in (TENON, "tune", DIGITS, "--db", database, "--seconds", 3600, "--threads", 1)]
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
+    while not database.exists() or not rows(database, "SELECT name FROM sqlite_schema WHERE name = 'choice'"):
+        time.sleep(0.1)
+        assert child.poll() is None, "the search ended by itself"
+    while rows(database, "SELECT count(*) FROM measurement")[0][0] < 10:
+        time.sleep(0.1)
+        assert child.poll() is None, "the search ended by itself"
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    query = "SELECT id, kernel, plan, stage, status, ratio FROM measurement ORDER BY id"
+    before = rows(database, query)
+    run("tune", DIGITS, "--db", database, "--threads", 1, "--trials", 3)
+    after = rows(database, query)
+    assert after[: len(before)] == before and len(after) == len(before) + 3, (len(before), len(after))
+    assert rows(database, "PRAGMA integrity_check") == [("ok",)]
+
+
+def takes_several_writers(folder):
+    """Two searches at once keep all that both measured."""
+    database = folder / "shared.db"
+    words = [str(word) for word in (TENON, "tune", DIGITS, "--db", database, "--trials", 10, "--threads")]
+    both = [subprocess.Popen([*words, threads], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for threads in ("1", "2")]
+    for child in both:
+        said = child.communicate()[0]
+        assert child.returncode == 0, said
+    assert rows(database, "SELECT threads, count(*) FROM measurement GROUP BY threads ORDER BY threads") == [(1, 10), (2, 10)]
+    assert rows(database, "PRAGMA integrity_check") == [("ok",)]
+
+
+def is_deterministic(folder):
+    """The same database gives the same program; it names its plans, and another plan is another program."""
+    database = folder / "shared.db"
+    change(database, ("DELETE FROM choice",))
+    # Any plan that is right will do: what is asked is not how fast it is.
+    kernel, target, machine, compiler, plan = rows(
+        database, "SELECT kernel, target, machine, compiler, plan FROM measurement WHERE plan != '' AND status = 'ok' AND stage = 0 LIMIT 1"
+    )[0]
+    chosen = "INSERT INTO choice VALUES(?, ?, ?, 1, ?, ?, 0.5)"
+    change(database, (chosen, (kernel, target, machine, compiler, plan)))
+    for name in "ab":
+        (folder / name).mkdir()
+        run("compile", DIGITS, "--tuned", database, "-o", folder / name / "x.so")
+    assert filecmp.cmp(folder / "a/x.so", folder / "b/x.so", shallow=False)
+    assert json.loads((folder / "a/x.json").read_text())["tuned"] == [{"kernel": kernel, "plan": json.loads(plan)}]
+    run("compile", DIGITS, "-o", folder / "b/x.so")
+    assert not filecmp.cmp(folder / "a/x.so", folder / "b/x.so", shallow=False)
+    assert "tuned" not in json.loads((folder / "b/x.json").read_text())
+    run("run", DIGITS, "--tuned", database, "--compare")
+
+    # Programs that were compiled before are found by the plans that they were made by.
+    cache = {"TENON_CACHE": str(folder / "cache")}
+    assert "compile" in run("run", DIGITS, "--tuned", database, env=cache)
+    assert "compiled before" in run("run", DIGITS, "--tuned", database, env=cache)
+    change(database, ("DELETE FROM choice",))
+    assert "compiled before" not in run("run", DIGITS, "--tuned", database, env=cache)
+    assert "warning[TN0012]" in run("run", DIGITS, "--tuned", database, "--no-cache")
+
+    # Plans of one kind of machine are never taken for another.
+    change(database, (chosen, (kernel, target, machine, compiler, plan)), (chosen, (kernel, target, "0123", compiler, plan)))
+    said = run("compile", DIGITS, "--tuned", database, "-o", folder / "b/x.so", status=1)
+    assert "error[TN0015]" in said and "plans of 2 kinds of machines" in said and machine in said, said
+    run("compile", DIGITS, "--tuned", database, "--machine", machine, "-o", folder / "b/x.so")
+    assert filecmp.cmp(folder / "a/x.so", folder / "b/x.so", shallow=False)
+    said = run("compile", DIGITS, "--tuned", database, "--machine", "4567", "-o", folder / "b/x.so", status=1)
+    assert "there are no plans of machine 4567" in said, said
+    assert "no database is given" in run("run", DIGITS, "--machine", machine, status=2)
+
+    # A plan of a database that does not fit, as another version may have written it, is left out.
+    change(database, ("DELETE FROM choice",), (chosen, (kernel, target, machine, compiler, plan.replace('"columns":', '"columns":99'))))
+    said = run("compile", DIGITS, "--tuned", database, "-o", folder / "b/x.so")
+    assert "refused" in run("explain", DIGITS, "--tuned", database, "--pass", "DefaultSchedule"), said
+
+
+def tells_bad_files(folder):
+    """Databases and jobs that are none."""
+    (folder / "text.db").write_text("no database, but a file that is long enough to have a header of one hundred bytes" * 9)
+    damaged = folder / "damaged.db"
+    content = bytearray((folder / "shared.db").read_bytes())
+    content[len(content) // 3 :] = b"\xff" * (len(content) - len(content) // 3)
+    damaged.write_bytes(content)
+    foreign = folder / "foreign.db"
+    change(foreign, ("CREATE TABLE t(x)",))
+    old = folder / "old.db"
+    old.write_bytes((folder / "shared.db").read_bytes())
+    change(old, ("PRAGMA user_version = 99",))
+    for database, words in {
+        folder / "text.db": "not a database",
+        damaged: "expected a database of `tenon tune`",
+        foreign: "the file is a SQLite database of another program",
+        old: "the database has version 99; expected 1",
+    }.items():
+        for command in (["tune", DIGITS, "--db", database], ["run", DIGITS, "--no-cache", "--tuned", database]):
+            said = run(*command, status=1)
+            assert f"error[TN0015]: {database}: " in said and words in said, said
+    assert "error[TN0002]" in run("run", DIGITS, "--no-cache", "--tuned", folder / "absent.db", status=1)
+
+    job = folder / "job.json"
+    for text, words in {
+        "{": "parse error",
+        "[]": "is no object",
+        '{"version": 2}': "has version 2; expected 1",
+        '{"version": 1}': "has no `kernel`",
+        '{"version": 1, "kernel": 3}': "has 3 as `kernel`, which is of another type",
+    }.items():
+        job.write_text(text)
+        said = run("measure", job, "-o", folder / "result.json", status=1)
+        assert f"error[TN0016]: {job}: " in said and words in said, said
+    for option, words in {"--seconds": "--seconds 0 is not above 0", "--run-limit": "--run-limit 0 is not above 0"}.items():
+        assert words in run("tune", DIGITS, "--db", folder / "x.db", option, 0, status=2)
+    for option, words in {"--memory-limit": "--memory-limit 0 is below 1"}.items():
+        assert words in run("tune", DIGITS, "--db", folder / "x.db", option, 0, status=2)
+    assert "--trials -1 is below 0" in run("tune", DIGITS, "--db", folder / "x.db", "--trials=-1", status=2)
+    assert "expected local or slurm" in run("tune", DIGITS, "--db", folder / "x.db", "--launcher", "cloud", status=2)
+    assert "code of this target is not measured" in run("tune", DIGITS, "--db", folder / "x.db", "--target", "c", status=2)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for test in (survives_bad_plans, survives_bad_kernels, resumes, takes_several_writers, is_deterministic, tells_bad_files):
+            test(folder)
+            print(f"{test.__name__}: ok", flush=True)
+
+
+main()
