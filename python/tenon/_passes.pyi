@@ -256,6 +256,15 @@ def AttachAttrLayoutFreeBuffers() -> Pass:
     Form: legalised. Precision: exact.
     """
 
+def FuseRows(*, all: bool = False) -> Pass:
+    """Computes what is between two kernels row by row, where the second one reads it by a window.
+
+    Form: legalised. Precision: exact.
+
+    Args:
+        all: wherever it can be, whatever time and memory it takes
+    """
+
 def SplitLayoutRewritePreproc() -> Pass:
     """Takes out of kernels what they make of constants alone, so that it folds.
 

@@ -85,10 +85,12 @@ static Tensors run_program(const std::shared_ptr<runtime::Program>& program, con
 }
 
 Tensors run_for(const IRModule& module, const Target& target, const Tensors& inputs, int threads,
-                const std::shared_ptr<const backend::Libraries>& libraries) {
+                const std::shared_ptr<const backend::Libraries>& libraries,
+                const std::optional<Pipeline>& pipeline) {
   CompileRequest request;
   request.name = "model";
   request.target = target;
+  request.whole = pipeline;
   LoweredModule lowered = lower(module, request);
   const Way way = way_of(target);
   if (way == Way::kInterpreted) return interpreted(lowered.pipeline.module, libraries)->run(inputs);

@@ -260,6 +260,10 @@ IRModule run_inline_calls(IRModule module, const Attrs& options) {
   return tir::inline_calls(std::move(module), flag_of("InlineCalls", options, "all"));
 }
 
+IRModule run_fuse_rows(IRModule module, const Attrs& options) {
+  return graph::fuse_rows(std::move(module), {.all = flag_of("FuseRows", options, "all")});
+}
+
 IRModule run_instrument_bound_checkers(IRModule module, const Attrs& options) {
   return tir::instrument_bound_checkers(
       std::move(module), {.unchecked = flag_of("InstrumentBoundCheckers", options, "unchecked")});
@@ -457,6 +461,13 @@ std::vector<Row> make_rows() {
       {"AttachAttrLayoutFreeBuffers",
        "tells kernels which of their arguments are constants in every call", Form::kLegalised,
        kExact, graph::attach_layout_free_buffers},
+      {"FuseRows",
+       "computes what is between two kernels row by row, where the second one reads it by a window",
+       Form::kLegalised,
+       kExact,
+       nullptr,
+       run_fuse_rows,
+       {{"all", "bool", "False", "wherever it can be, whatever time and memory it takes"}}},
       {"SplitLayoutRewritePreproc",
        "takes out of kernels what they make of constants alone, so that it folds", Form::kLegalised,
        kExact, graph::split_layout_rewrite_preproc},

@@ -68,6 +68,7 @@ static constexpr PipelineStep kSchedule[] = {
      "schedules leave out taps of a padding where their weights are finite"},
     {"AttachAttrLayoutFreeBuffers", "forms of convolutions with other filters need constant ones"},
     {"AnnotateScratchRoom", "forms that need memory are taken where the program's peak stays"},
+    {"FuseRows", "the peak falls after forms that are faster got their room"},
     {"DefaultSchedule", "after fusion: it tiles the contraction together with what follows it"},
     {"SplitLayoutRewritePreproc", "after scheduling, which says what is made of constants"},
     {"FoldConstant", "what is made of constants is made now"},

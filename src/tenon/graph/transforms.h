@@ -119,6 +119,15 @@ IRModule annotate_finite_params(IRModule module);
 /// get none. `AttachAttrLayoutFreeBuffers` to users.
 IRModule attach_layout_free_buffers(IRModule module);
 
+/// A kernel and the only one that reads its result, by a window that moves along with its own, become one:
+/// it computes a few rows of what is between them at a time, and keeps those that the next rows of the
+/// result need. Where that is larger than a part of the caches, or memory is scarce (target C), and
+/// the program's peak does not grow. Results are the same bit by bit. `FuseRows` to users.
+struct RowOptions {
+  bool all = false;  // wherever it can be, whatever time and memory it takes
+};
+IRModule fuse_rows(IRModule module, const RowOptions& options = {});
+
 /// What a kernel makes of such parameters alone, in blocks with annotation `layout_rewrite_preproc`,
 /// becomes a kernel `NAME_preproc`, whose calls fold; the attribute goes. Requires: kernels are
 /// scheduled. `SplitLayoutRewritePreproc` to users.

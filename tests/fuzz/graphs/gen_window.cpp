@@ -103,6 +103,22 @@ std::string kernel_layout(Draft& draft, size_t rank, bool transposed, bool group
   return draft.choices.of({letters + "IO", "O" + letters + "I", "OI" + letters + "4i8o"});
 }
 
+// What nobody else reads, by a window for each channel: kernels that become one row by row.
+void window_for_each_channel(Draft& draft, const Item& x) {
+  Choices& c = draft.choices;
+  const std::vector<int64_t>& shape = x.data->shape;
+  if (x.magnitude() > 1e3) return;
+  const int64_t rows = std::min<int64_t>(c.of({3, 3, 5, 2}), shape[2]),
+                columns = std::min<int64_t>(c.of({3, 3, 5, 1}), shape[3]);
+  const Attrs attrs{{"padding", random_padding(draft, 2, std::max(rows, columns))},
+                    {"strides", steps(draft, 2, c.of({1, 1, 2, 3}))},
+                    {"dilation", steps(draft, 2, c.chance(20) ? 2 : 1)},
+                    {"groups", shape[1]}};
+  const Item w = draft.constant(x.dtype(), {shape[1], 1, rows, columns});
+  const auto y = draft.call("nn.conv2d", {x.value, w.value}, attrs, Rounds::kArithmetic);
+  if (y && c.chance(50)) draft.call("nn.relu", {y->value});
+}
+
 void convolution(Draft& draft, std::string_view op) {
   Choices& c = draft.choices;
   const size_t rank = rank_of(op);
@@ -160,7 +176,9 @@ void convolution(Draft& draft, std::string_view op) {
   if (x.item.dtype().bits < 32 && c.chance(30)) attrs.set("out_dtype", kFloat32);
   if (transposed && c.chance(30) && stride > 1)
     attrs.set("output_padding", std::vector<int64_t>{1});
-  draft.call(op, {x.item.value, w.value}, attrs, Rounds::kArithmetic);
+  const auto y = draft.call(op, {x.item.value, w.value}, attrs, Rounds::kArithmetic);
+  if (y && rank == 2 && text == "NCHW" && !attrs.contains("out_layout") && c.chance(40))
+    window_for_each_channel(draft, *y);
 }
 
 void pool(Draft& draft, std::string_view op) {

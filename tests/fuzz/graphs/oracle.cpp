@@ -11,6 +11,7 @@
 #include "tenon/driver/compare.h"
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/executable.h"
+#include "tenon/driver/pipelines.h"
 #include "tenon/driver/placement_options.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/verify.h"
@@ -82,6 +83,11 @@ std::shared_ptr<runtime::Program> compile(const Network& network, const Configur
   request.target = resolve(with.target);
   request.pipeline.verify = lot % 3 == 0;
   request.pipeline.check_text = lot % 33 == 0;
+  if (lot % 2 == 0) {  // rows of kernels wherever they can be: what is drawn fits the caches
+    request.whole = standard_pipeline();
+    for (Pass& pass : *request.whole)
+      if (pass.name == "FuseRows") pass.options.set("all", true);
+  }
   IRModule module = network.module;
   if (!with.libs.empty())
     module = PlacementOptions{with.libs, {}}

@@ -19,6 +19,7 @@
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/plan_file.h"
 #include "tenon/tir/schedule/roles.h"
+#include "tenon/tir/schedule/row_stage.h"
 #include "tenon/tir/schedule/schedule_in_stretches.h"
 #include "tenon/tir/schedule/skip_padding.h"
 
@@ -636,6 +637,16 @@ Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& nam
   return with(function, [&](PrimFunc& copy) { copy.attrs.erase(name); });
 }
 
+// A function that runs inside of a task: it makes none.
+static Ref<PrimFunc> without_tasks(const Ref<PrimFunc>& function) {
+  return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+    const auto* loop = node.as<For>();
+    if (!loop || loop->kind != ForKind::kParallel) return std::nullopt;
+    return make<For>(loop->loop_var, loop->min, loop->extent, ForKind::kSerial, loop->body,
+                     loop->annotations, loop->origin);
+  });
+}
+
 bool takes_fast_forms(const IRModule& module, const Target& target) {
   const auto mode = module.attrs.get<std::string>(kFloatingPoint);
   return mode ? *mode == "fast" : target.kind != "c";
@@ -666,7 +677,8 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
     std::vector<BlockPlan> plans;
     try {
       const Schedule schedule = schedule_as_fits(plain, target, plans, plans_given, is_fast);
-      const Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *kernel);
+      Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *kernel);
+      if (kernel->attrs.flag(kRunsInTask)) scheduled = without_tasks(scheduled);
       module.set(name, without_attr(scheduled, kScratchRoom)->with_attr("tir.is_scheduled", true));
       report(name, hash, schedule, plans, kernel->origin);
     } catch (const CompileError& error) {

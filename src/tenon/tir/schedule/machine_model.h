@@ -189,6 +189,24 @@ struct MachineModel {
   /// Fewer are not worth it where the memory for more would make the program larger. [chosen]
   int64_t winograd_least_tiles = 12;
 
+  // ---- rows of two kernels ----------------------------------------------------------------------
+
+  /// Taps of a window whose input is computed row by row, at most: 11 x 11 of one channel. [chosen]
+  int64_t row_taps = 128;
+  /// What is between two kernels is computed row by row where it takes more than this part of the
+  /// second cache. [chosen]
+  int64_t row_l2_parts = 4;
+  /// Channels of a task, at least. [chosen]
+  int64_t row_channels = 48;
+  /// Rows that a task computes for each one that its neighbour computes too, at least. [chosen]
+  int64_t row_repeats = 8;
+  /// The part of the second cache that the rows of a task may take, ... [chosen]
+  int64_t ring_l2_parts = 8;
+  /// ... and of what is between the kernels, all tasks' rows together, ... [chosen]
+  int64_t ring_parts = 4;
+  /// ... and rows of the result that are computed between two moves of what they share. [chosen]
+  int64_t least_ring_steps = 2, most_ring_steps = 16;
+
   // ---- steps of recurrent layers -----------------------------------------------------------------
 
   /// Rows of another operand that one loaded vector of weights serves, and rows of weights that are
