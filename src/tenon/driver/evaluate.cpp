@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "tenon/driver/compiled_constants.h"
 #include "tenon/graph/arithmetic.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/interp/reference/reference.h"
@@ -20,8 +21,19 @@ class ConstantWork {
     const graph::Type type = graph::type_of(call);
     const auto macs = graph::macs_of(*call, type);
     if (!fits(module, macs.value_or(0))) return std::nullopt;
+    return computed(module, call);
+  }
+
+ private:
+  static constexpr int64_t kFree = int64_t{1} << 28, kForEachByte = 64;
+
+  std::optional<graph::Value> computed(const IRModule& module, const Ref<graph::Call>& call) {
     if (Ref<TensorData> value = interp::reference_value(*call)) {
       used_ += value->is_splat() ? 1 : value->elements();
+      return graph::Value(make<graph::Constant>(std::move(value), call->origin));
+    }
+    if (Ref<TensorData> value = compiled_.evaluate(module, *call)) {
+      used_ += value->elements();
       return graph::Value(make<graph::Constant>(std::move(value), call->origin));
     }
     interp::Interpreter interpreter(module, {.step_limit = limit(module) - used_});
@@ -39,9 +51,6 @@ class ConstantWork {
       throw;
     }
   }
-
- private:
-  static constexpr int64_t kFree = int64_t{1} << 28, kForEachByte = 64;
 
   bool fits(const IRModule& module, double steps) {
     return used_ < kFree && steps < static_cast<double>(kFree - used_)
@@ -63,6 +72,7 @@ class ConstantWork {
   }
 
   int64_t used_ = 0, limit_ = 0;
+  CompiledConstants compiled_;
 };
 
 }  // namespace
