@@ -30,6 +30,7 @@
 
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/backend/llvm/machine.h"
+#include "tenon/backend/llvm/parts.h"
 #include "tenon/support/interrupt.h"
 
 // In a build with ThreadSanitizer generated code is watched like the rest of the process.
@@ -240,23 +241,27 @@ static void generate(Generated& out, const IRModule& lowered, const Target& targ
   out.registered = codegen.registered();
   out.constants = std::move(codegen).constants();
   out.module->setDataLayout(out.machine->createDataLayout());
+}
+
+static void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   std::string errors;
   llvm::raw_string_ostream stream(errors);
-  const bool broken = llvm::verifyModule(*out.module, &stream);
+  const bool broken = llvm::verifyModule(module, &stream);
   check(!broken, "generated LLVM IR is malformed: " + stream.str());
-  if (options.optimize > 0) run_passes(*out.module, *out.machine);
+  if (level > 0) run_passes(module, machine);
 #ifdef TENON_WATCHES_THREADS
-  watch_threads(*out.module, *out.machine);
+  watch_threads(module, machine);
 #endif
 }
 
-static std::string emit(Generated& generated, llvm::CodeGenFileType type) {
+static std::string emit(llvm::Module& module, llvm::TargetMachine& machine,
+                        llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  const bool unsupported = generated.machine->addPassesToEmitFile(passes, stream, nullptr, type);
+  const bool unsupported = machine.addPassesToEmitFile(passes, stream, nullptr, type);
   check(!unsupported, "LLVM cannot write this kind of file");
-  passes.run(*generated.module);
+  passes.run(module);
   return {bytes.begin(), bytes.end()};
 }
 
@@ -270,7 +275,11 @@ CompiledProgram compile(const IRModule& lowered, const Target& target,
   out.constants = std::move(generated.constants);
   out.libraries = std::move(generated.libraries);
   out.registered = std::move(generated.registered);
-  out.object = emit(generated, llvm::CodeGenFileType::ObjectFile);
+  out.object = emit_in_parts(*generated.module, [&](llvm::Module& part) {
+    const auto machine = target_machine(target, options.optimize);  // is for one thread
+    optimize(part, *machine, options.optimize);
+    return emit(part, *machine, llvm::CodeGenFileType::ObjectFile);
+  });
   return out;
 }
 
@@ -278,6 +287,7 @@ std::string emit_llvm(const IRModule& lowered, const Target& target,
                       const CompileOptions& options) {
   Generated generated;
   generate(generated, lowered, target, options);
+  optimize(*generated.module, *generated.machine, options.optimize);
   std::string text;
   llvm::raw_string_ostream stream(text);
   generated.module->print(stream, nullptr);
@@ -288,7 +298,8 @@ std::string emit_assembly(const IRModule& lowered, const Target& target,
                           const CompileOptions& options) {
   Generated generated;
   generate(generated, lowered, target, options);
-  return emit(generated, llvm::CodeGenFileType::AssemblyFile);
+  optimize(*generated.module, *generated.machine, options.optimize);
+  return emit(*generated.module, *generated.machine, llvm::CodeGenFileType::AssemblyFile);
 }
 
 }  // namespace tenon::llvm_backend

@@ -11,6 +11,7 @@
 #include "tenon/backend/constants.h"
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/machine.h"
+#include "tenon/backend/llvm/parts.h"
 
 namespace tenon::llvm_backend {
 
@@ -93,7 +94,10 @@ class JitProgram final : public LoadedProgram {
             ExecutorAddr::fromPtr(address),
             llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
     if (!found.empty()) must(main.define(absoluteSymbols(std::move(found))));
-    must(jit_->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(compiled.object, compiled.name)));
+    int number = 0;
+    for (const std::string& object : objects_of(compiled.object))
+      must(jit_->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
+          object, compiled.name + "." + std::to_string(number++))));
     const ExecutorAddr entry = must(jit_->lookup(TENON_PROGRAM_SYMBOL));
     program_ = entry.toPtr<TenonProgramFunction>()();
   }

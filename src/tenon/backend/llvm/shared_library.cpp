@@ -126,8 +126,9 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
   if (target.filename().empty() || fs::is_directory(target, ignored))
     throw CompileError(kFileError, {}, "cannot write `{}`: it is a folder", path);
   const TemporaryFolder scratch = TemporaryFolder::beside(path);
-  std::vector<std::string> inputs{scratch.file("program.o")};
+  std::vector<std::string> inputs{"--whole-archive", scratch.file("program.o")};
   write_file(inputs.back(), compiled.object);
+  inputs.push_back("--no-whole-archive");
   if (compiled.constants.bytes > 0) {
     inputs.push_back(scratch.file("constants.o"));
     write_constants_object(compiled.constants, compiled.target, inputs.back());
