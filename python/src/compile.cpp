@@ -12,6 +12,7 @@
 #include "program.h"
 #include "tenon/backend/llvm/host.h"
 #include "tenon/driver/library_backends.h"
+#include "tenon/driver/linked_program.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/named_options.h"
 #include "tenon/driver/usage.h"
@@ -147,7 +148,7 @@ std::shared_ptr<Program> compile(const IRModule& module, const std::string& name
     std::shared_ptr<runtime::Program> program;
     if (llvm_backend::missing_here(built->request.target).empty()) {
       if (around.progress) around.progress("link");
-      program = link(*built);
+      program = link_in_place(*built);
       program->set_threads(target->threads);
     }
     return std::make_shared<Program>(std::move(program), std::move(built), target, name);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tenon/backend/constant_pieces.h"
 #include "tenon/ir/text_constant.h"
 #include "tenon/support/limit_codes.h"
+#include "tenon/support/mapped_pages.h"
 
 namespace tenon::backend {
 
@@ -50,27 +52,37 @@ Ref<TensorData> ConstantsBuilder::numbered(const TensorData& texts) {
   return TensorData::of(kInt64, texts.shape, numbers, texts.origin);
 }
 
+void stream_constant(
+    const ConstantsLayout::Item& item,
+    const std::function<void(int64_t offset, std::span<const std::byte> bytes)>& sink) {
+  static constexpr int64_t kPiece = 1 << 20;
+  static constexpr size_t kFilePiece = size_t{8} << 20;
+  const int64_t bytes = item.data->bytes();
+  if (!item.data->is_splat()) {
+    // A piece of a mapped file is gone from memory before the next one comes.
+    const auto all = item.data->data();
+    for (size_t at = 0; at < all.size(); at += kFilePiece) {
+      const auto piece = all.subspan(at, std::min(kFilePiece, all.size() - at));
+      sink(item.offset + static_cast<int64_t>(at), piece);
+      drop_mapped_pages(piece);
+    }
+    return;
+  }
+  const auto element = item.data->splat_element();
+  const auto width = static_cast<int64_t>(element.size());
+  if (bytes == 0) return;
+  std::vector<std::byte> piece(static_cast<size_t>(std::min(bytes, kPiece / width * width)));
+  for (size_t at = 0; at < piece.size(); at += element.size())
+    std::memcpy(piece.data() + at, element.data(), element.size());
+  for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(piece.size()))
+    sink(item.offset + at,
+         std::span(piece).first(std::min(piece.size(), static_cast<size_t>(bytes - at))));
+}
+
 void stream_constants(
     const ConstantsLayout& layout,
     const std::function<void(int64_t offset, std::span<const std::byte> bytes)>& sink) {
-  static constexpr int64_t kPiece = 1 << 20;
-  std::vector<std::byte> piece;
-  for (const ConstantsLayout::Item& item : layout.items) {
-    const int64_t bytes = item.data->bytes();
-    if (!item.data->is_splat()) {
-      sink(item.offset, item.data->data());
-      continue;
-    }
-    const auto element = item.data->splat_element();
-    const auto width = static_cast<int64_t>(element.size());
-    if (bytes == 0) continue;
-    piece.resize(static_cast<size_t>(std::min(bytes, kPiece / width * width)));
-    for (size_t at = 0; at < piece.size(); at += element.size())
-      std::memcpy(piece.data() + at, element.data(), element.size());
-    for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(piece.size()))
-      sink(item.offset + at,
-           std::span(piece).first(std::min(piece.size(), static_cast<size_t>(bytes - at))));
-  }
+  for (const ConstantsLayout::Item& item : layout.items) stream_constant(item, sink);
 }
 
 }  // namespace tenon::backend

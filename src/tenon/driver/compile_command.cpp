@@ -140,11 +140,12 @@ int compile(const CompileCommandOptions& options) {
   const auto written = [&](const std::string& path) { files.push_back(path); };
   std::optional<int64_t> constant_bytes;
   if (wanted("so") || wanted("c-example")) {  // an example of a program that is there
-    const llvm_backend::CompiledProgram program = generate(lowered, request, libraries.get());
+    llvm_backend::CompiledProgram program = generate(lowered, request, libraries.get());
     constant_bytes = program.constants.bytes;
     llvm_backend::write_shared_library(program, place(".so"), libraries.get());
     written(place(".so"));
-    const auto linked = llvm_backend::link_in_process(program, libraries);
+    program.constants.items.clear();  // what is asked is what it declares
+    const auto linked = llvm_backend::link_in_process(std::move(program), libraries);
     write_file(place(".h"), c_header(*linked->program(), request.name));
     written(place(".h"));
     write_file(place(".json"), lowered.manifest + "\n");

@@ -18,6 +18,7 @@
 #include "tenon/driver/entry.h"
 #include "tenon/driver/external_files.h"
 #include "tenon/driver/kernel_files.h"
+#include "tenon/driver/linked_program.h"
 #include "tenon/driver/manifest.h"
 #include "tenon/driver/operations.h"
 #include "tenon/driver/pass_list.h"
@@ -402,16 +403,21 @@ void check_registered(const std::vector<backend::PackedFunction>& functions) {
   diagnostics.throw_if_any();
 }
 
-std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program,
-                                       std::shared_ptr<const backend::Libraries> libraries) {
-  check_registered(program.registered);
+LinkedProgram link_with_constants(llvm_backend::CompiledProgram code,
+                                  std::shared_ptr<const backend::Libraries> libraries) {
+  check_registered(code.registered);
   std::shared_ptr<llvm_backend::LoadedProgram> loaded =
-      llvm_backend::link_in_process(program, std::move(libraries));
+      llvm_backend::link_in_process(std::move(code), std::move(libraries));
   try {
-    return runtime::Program::wrap(loaded->program(), nullptr, loaded);
+    return {runtime::Program::wrap(loaded->program(), nullptr, loaded), loaded->constants()};
   } catch (const runtime::Error& error) {
     throw CompileError(kLinkFailed, {}, "{}", error.what());
   }
+}
+
+std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program,
+                                       std::shared_ptr<const backend::Libraries> libraries) {
+  return link_with_constants(program, std::move(libraries)).program;
 }
 
 // The processor that an ELF file is for, where that is not this one's.

@@ -8,6 +8,7 @@
 #include "tenon/graph/arithmetic.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/interp/reference/reference.h"
+#include "tenon/support/mapped_pages.h"
 
 namespace tenon {
 
@@ -21,11 +22,21 @@ class ConstantWork {
     const graph::Type type = graph::type_of(call);
     const auto macs = graph::macs_of(*call, type);
     if (!fits(module, macs.value_or(0))) return std::nullopt;
-    return computed(module, call);
+    std::optional<graph::Value> value = computed(module, call);
+    for (const graph::Value& arg : call->args) drop_pages(arg);
+    return value;
   }
 
  private:
   static constexpr int64_t kFree = int64_t{1} << 28, kForEachByte = 64;
+
+  // What was packed is not read again as it was.
+  static void drop_pages(const graph::Value& arg) {
+    if (const auto* tuple = arg.as<graph::Tuple>())
+      for (const graph::Value& value : tuple->values) drop_pages(value);
+    if (const auto* constant = arg.as<graph::Constant>(); constant && !constant->data->is_splat())
+      drop_mapped_pages(constant->data->data());
+  }
 
   std::optional<graph::Value> computed(const IRModule& module, const Ref<graph::Call>& call) {
     if (Ref<TensorData> value = interp::reference_value(*call)) {

@@ -38,10 +38,10 @@ class Thunk {
                                                   {"tenon.num_inputs", count},
                                                   {"input_names", names},
                                                   {"output_names", std::vector<std::string>{}}}));
-    const llvm_backend::CompiledProgram compiled = llvm_backend::compile(
+    llvm_backend::CompiledProgram compiled = llvm_backend::compile(
         module, llvm_backend::host_target(), {.name = name, .libraries = libraries.get()});
     check_registered(compiled.registered);
-    program_ = llvm_backend::link_in_process(compiled, std::move(libraries));
+    program_ = llvm_backend::link_in_process(std::move(compiled), std::move(libraries));
     const TenonProgram& program = *program_->program();
     packed_ = runtime::resolve_packed({program.packed, static_cast<size_t>(program.packed_count)});
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/shared_library.h"
@@ -12,6 +13,7 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/entry.h"
+#include "tenon/driver/linked_program.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/manifest.h"
 #include "tenon/driver/passes.h"
@@ -20,9 +22,11 @@
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/ir/visit.h"
 #include "tenon/script/printer.h"
 #include "tenon/support/content_hash.h"
 #include "tenon/support/mapped_file.h"
+#include "tenon/tir/transforms.h"
 
 namespace tenon {
 
@@ -166,6 +170,36 @@ std::shared_ptr<runtime::Program> link(const BuiltModel& built) {
   return link(*built.code, built.libraries);
 }
 
+// The module with constants of `places` in the place of those that stood there before.
+static IRModule with_constants(IRModule module,
+                               const std::unordered_map<const Node*, Ref<TensorData>>& places) {
+  return tir::map_prim_funcs(std::move(module), [&](const Ref<tir::PrimFunc>& function) {
+    return rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
+      const auto* constant = node.as<tir::AllocConst>();
+      const auto place = constant ? places.find(constant->data.get()) : places.end();
+      if (place == places.end()) return std::nullopt;
+      return make<tir::AllocConst>(constant->buffer, place->second, constant->origin);
+    });
+  });
+}
+
+std::shared_ptr<runtime::Program> link_in_place(BuiltModel& built) {
+  if (!built.code) return link(built);
+  llvm_backend::check_runs_here(built.request.target);
+  std::vector<const Node*> before;
+  for (const backend::ConstantsLayout::Item& item : built.code->constants.items)
+    before.push_back(item.data.get());
+  llvm_backend::CompiledProgram code = *built.code;
+  built.code->constants.items.clear();
+  LinkedProgram linked = link_with_constants(std::move(code), built.libraries);
+  built.code->constants = std::move(linked.constants);
+  std::unordered_map<const Node*, Ref<TensorData>> places;
+  for (size_t i = 0; i < before.size(); ++i)
+    places.emplace(before[i], built.code->constants.items[i].data);
+  built.lowered.pipeline.module = with_constants(std::move(built.lowered.pipeline.module), places);
+  return std::move(linked.program);
+}
+
 namespace {
 
 /// A program that was compiled before, or is kept for later.
@@ -303,7 +337,13 @@ ReadyModel compile_ready(const std::string& path, const TargetOptions& options,
   const auto start = std::chrono::steady_clock::now();
   if (pipeline.progress) pipeline.progress(built.c ? "compile C" : "link");
   ready.program = cached.store(built, ready);
-  if (!ready.program) ready.program = link(built);
+  if (!ready.program) {
+    if (built.code) {  // weights are let go of with the modules, at which nobody looks any more
+      built.prepared = {};
+      built.lowered.pipeline.module = {};
+    }
+    ready.program = link_in_place(built);
+  }
   ready.load_seconds = seconds_since(start);
   ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;
   LoweredModule& lowered = built.lowered;

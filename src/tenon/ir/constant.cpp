@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tenon/support/content_hash.h"
+#include "tenon/support/mapped_pages.h"
 #include "tenon/support/narrow_float.h"
 #include "tenon/support/strings.h"
 
@@ -157,6 +158,7 @@ const std::string& TensorData::content_hash() const {
       return;
     }
     hash_ = tenon::content_hash(head, content);
+    drop_mapped_pages(data_);
   });
   return hash_;
 }

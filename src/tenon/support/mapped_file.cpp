@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tenon/support/limit_codes.h"
+#include "tenon/support/mapped_pages.h"
 #include "tenon/support/temporary_files.h"
 
 namespace tenon {
@@ -174,6 +175,21 @@ bool restore_mapped_page(const void* address) noexcept {
     return true;
   }
   return false;
+}
+
+void drop_mapped_pages(std::span<const std::byte> bytes) noexcept {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = (first + page - 1) / page * page;
+  const uintptr_t end = (first + bytes.size()) / page * page;
+  if (begin >= end) return;
+  for (const Watched& slot : watched) {
+    const uintptr_t low = slot.begin, high = slot.end;
+    if (low == 0 || begin < low || end > high) continue;
+    // Nobody writes to the mapping, so nothing is lost.
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    return;
+  }
 }
 
 void check_mapped_files() {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants that compiled kernels make.
+// Constants that compiled kernels make, and how often they are in memory.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
+#include "tenon/driver/commands.h"
 #include "tenon/driver/compiled_constants.h"
+#include "tenon/driver/linked_program.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/ir/visit.h"
 #include "tenon/script/parser.h"
@@ -96,6 +98,48 @@ TEST(CompiledConstants, LeaveToTheInterpreterWhatMachineCodeMayRoundOtherwise) {
     const Given one = given(kMany, value);
     EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call)) << value;
   }
+}
+
+TEST(Constants, AreInMemoryOnceWhenLinked) {
+  const IRModule module = script::parse_module(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((64, 64), "float32"), w: R.Tensor((64, 64), "float32")) -> R.Tensor((64, 64), "float32"):
+        with R.dataflow():
+            y = R.subtract(x, w)
+            R.output(y)
+        return y
+)");
+  const Ref<TensorData> weights = numbers({64, 64});
+  std::weak_ptr<const void> original;
+  BuiltModel built;
+  {
+    const auto bytes = weights->data();
+    const auto copy = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+    original = copy;
+    TargetOptions options;
+    options.model.bound_params["w"] = TensorData::view(kFloat32, {64, 64}, *copy, copy);
+    built = build(module, "m", options, {});
+  }
+  built.prepared = {};
+  ASSERT_FALSE(original.expired());
+  const auto program = link_in_place(built);
+  // Neither the module nor the code holds what it was made of: both look at the program's memory.
+  EXPECT_TRUE(original.expired());
+  ASSERT_EQ(built.code->constants.items.size(), 1U);
+  const auto* place = built.code->constants.items[0].data->data().data();
+  int found = 0;
+  for (const auto& [name, function] : built.lowered.pipeline.module.functions())
+    walk<tir::AllocConst>(function, [&](const tir::AllocConst& constant) {
+      EXPECT_EQ(constant.data->data().data(), place);
+      ++found;
+    });
+  EXPECT_EQ(found, 1);
+  const auto outputs = compiled(program)->run({weights});
+  for (const float y : outputs.at(0)->as_span<float>()) ASSERT_EQ(y, 0);
+  // It can be linked again, from there.
+  EXPECT_EQ(compiled(link_in_place(built))->run({weights}).at(0)->as_span<float>()[7], 0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Files that are written, and files that others cut off while they are read.
 #include "tenon/support/temporary_files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/limit_codes.h"
 #include "tenon/support/mapped_file.h"
+#include "tenon/support/mapped_pages.h"
 
 namespace tenon {
 namespace {
@@ -163,6 +165,40 @@ TEST(Diagnostics, ManyNotesAreShownInPart) {
   const std::string text = error.what();
   EXPECT_LT(text.size(), 5000u);
   EXPECT_NE(text.find("note: place 99\nnote: and 99900 more places"), std::string::npos) << text;
+}
+
+// Whether the page at `address` is in this process's memory: bit 63 of its entry.
+bool is_present(const void* address) {
+  const int map = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  uint64_t entry = 0;
+  const auto page = reinterpret_cast<uintptr_t>(address) / static_cast<uintptr_t>(getpagesize());
+  EXPECT_EQ(::pread(map, &entry, sizeof(entry), static_cast<off_t>(page * sizeof(entry))), 8);
+  ::close(map);
+  return (entry >> 63) != 0;
+}
+
+TEST_F(Files, PagesOfMappedFilesAreDroppedAndReadAgain) {
+  const std::string path = folder_.path() + "/pages";
+  const auto page = static_cast<size_t>(getpagesize());
+  std::ofstream(path, std::ios::binary)
+      << std::string(page, 'a') << std::string(page, 'b') << std::string(page, 'c');
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  const auto value = [&](size_t number) { return static_cast<char>(bytes[number * page]); };
+  EXPECT_EQ(value(0), 'a');
+  EXPECT_EQ(value(1), 'b');
+  ASSERT_TRUE(is_present(&bytes[page]));
+  drop_mapped_pages(bytes.subspan(1, 2 * page));  // one whole page
+  EXPECT_FALSE(is_present(&bytes[page]));
+  EXPECT_TRUE(is_present(bytes.data()));
+  EXPECT_EQ(value(1), 'b');
+  EXPECT_EQ(value(2), 'c');
+}
+
+TEST_F(Files, MemoryOfOthersIsNotDropped) {
+  const std::vector<std::byte> own(size_t{1} << 20, std::byte{7});
+  drop_mapped_pages(own);
+  EXPECT_EQ(own[own.size() / 2], std::byte{7});
 }
 
 }  // namespace

@@ -4,11 +4,12 @@
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <cstring>
 
-#include "tenon/backend/constants.h"
+#include "tenon/backend/constant_pieces.h"
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/machine.h"
 #include "tenon/backend/llvm/parts.h"
@@ -17,44 +18,72 @@ namespace tenon::llvm_backend {
 
 namespace {
 
+/// Pages for constants, unmapped with the last owner.
+class ConstantMemory {
+ public:
+  explicit ConstantMemory(const ConstantsLayout& layout)
+      : size_(static_cast<size_t>(layout.bytes)) {
+    // Pages have an alignment of their own.
+    const auto alignment = static_cast<uintptr_t>(layout.alignment);
+    constexpr uintptr_t kPage = 4096;
+    mapped_bytes_ = size_ + (alignment > kPage ? alignment : 0);
+    mapped_ =
+        mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped_ == MAP_FAILED)
+      throw CompileError(kLinkFailed, {}, "{} bytes for constants could not be allocated",
+                         layout.bytes);
+    const uintptr_t address = reinterpret_cast<uintptr_t>(mapped_) + alignment - 1;
+    data_ = reinterpret_cast<std::byte*>(address / alignment * alignment);
+    madvise(data_, size_, MADV_HUGEPAGE);  // large weights: fewer page faults and TLB misses
+  }
+  ~ConstantMemory() { munmap(mapped_, mapped_bytes_); }
+  ConstantMemory(const ConstantMemory&) = delete;
+  ConstantMemory& operator=(const ConstantMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+  void protect() const { mprotect(data_, size_, PROT_READ); }
+
+ private:
+  size_t size_, mapped_bytes_ = 0;
+  void* mapped_ = nullptr;
+  std::byte* data_ = nullptr;  // in what is mapped
+};
+
 class JitProgram final : public LoadedProgram {
  public:
-  JitProgram(const CompiledProgram& compiled, std::shared_ptr<const backend::Libraries> libraries)
+  JitProgram(CompiledProgram compiled, std::shared_ptr<const backend::Libraries> libraries)
       : libraries_(std::move(libraries)) {
     if (!libraries_)
       libraries_ = std::make_shared<const backend::Libraries>(std::vector<std::string>{});
     check_runs_here(compiled.target);
     libraries_->check(compiled.libraries);
-    if (compiled.constants.bytes > 0) load_constants(compiled.constants);
+    constants_ = std::move(compiled.constants);
+    if (constants_.bytes > 0) load_constants();
     link(compiled);
   }
-  ~JitProgram() override {
-    jit_.reset();
-    if (mapped_) munmap(mapped_, mapped_bytes_);
-  }
+  ~JitProgram() override { jit_.reset(); }
 
  private:
-  void load_constants(const ConstantsLayout& layout) {
-    const auto size = static_cast<size_t>(layout.bytes);
-    // Pages have an alignment of their own.
-    const auto alignment = static_cast<uintptr_t>(layout.alignment);
-    constexpr uintptr_t kPage = 4096;
-    mapped_bytes_ = size + (alignment > kPage ? alignment : 0);
-    mapped_ =
-        mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped_ == MAP_FAILED) {
-      mapped_ = nullptr;
-      throw CompileError(kLinkFailed, {}, "{} bytes for constants could not be allocated",
-                         layout.bytes);
+  void load_constants() {
+    memory_ = std::make_shared<const ConstantMemory>(constants_);
+    int64_t free_bytes = 0;
+    for (ConstantsLayout::Item& item : constants_.items) {
+      backend::stream_constant(item, [&](int64_t offset, std::span<const std::byte> bytes) {
+        std::memcpy(memory_->data() + offset, bytes.data(), bytes.size());
+      });
+      if (item.data->is_splat()) continue;
+      const auto size = static_cast<size_t>(item.data->bytes());
+      item.data =
+          TensorData::view(item.data->dtype, item.data->shape,
+                           {memory_->data() + item.offset, size}, memory_, item.data->origin);
+      free_bytes += item.data->bytes();
+      // What was freed between other blocks of the heap is given back on request only.
+      constexpr int64_t kEnough = int64_t{64} << 20;
+      if (free_bytes < kEnough) continue;
+      free_bytes = 0;
+      malloc_trim(0);
     }
-    const uintptr_t address = reinterpret_cast<uintptr_t>(mapped_) + alignment - 1;
-    void* memory = reinterpret_cast<void*>(address / alignment * alignment);
-    constants_ = memory;
-    madvise(memory, size, MADV_HUGEPAGE);  // large weights: fewer page faults and TLB misses
-    backend::stream_constants(layout, [&](int64_t offset, std::span<const std::byte> bytes) {
-      std::memcpy(static_cast<std::byte*>(memory) + offset, bytes.data(), bytes.size());
-    });
-    mprotect(memory, size, PROT_READ);
+    memory_->protect();
   }
 
   template <typename T>
@@ -81,9 +110,9 @@ class JitProgram final : public LoadedProgram {
                     .create());
     JITDylib& main = jit_->getMainJITDylib();
     main.addGenerator(must(DynamicLibrarySearchGenerator::GetForCurrentProcess('\0')));
-    if (constants_) {
+    if (memory_) {
       SymbolMap symbols;
-      symbols[jit_->mangleAndIntern(kConstantsSymbol)] = {ExecutorAddr::fromPtr(constants_),
+      symbols[jit_->mangleAndIntern(kConstantsSymbol)] = {ExecutorAddr::fromPtr(memory_->data()),
                                                           llvm::JITSymbolFlags::Exported};
       must(main.define(absoluteSymbols(std::move(symbols))));
     }
@@ -104,16 +133,14 @@ class JitProgram final : public LoadedProgram {
 
   std::shared_ptr<const backend::Libraries> libraries_;
   std::unique_ptr<llvm::orc::LLJIT> jit_;
-  void* mapped_ = nullptr;
-  size_t mapped_bytes_ = 0;
-  void* constants_ = nullptr;  // in what is mapped
+  std::shared_ptr<const ConstantMemory> memory_;  // null where there are no constants
 };
 
 }  // namespace
 
 std::unique_ptr<LoadedProgram> link_in_process(
-    const CompiledProgram& compiled, std::shared_ptr<const backend::Libraries> libraries) {
-  return std::make_unique<JitProgram>(compiled, std::move(libraries));
+    CompiledProgram compiled, std::shared_ptr<const backend::Libraries> libraries) {
+  return std::make_unique<JitProgram>(std::move(compiled), std::move(libraries));
 }
 
 }  // namespace tenon::llvm_backend

@@ -15,16 +15,20 @@ class LoadedProgram {
  public:
   virtual ~LoadedProgram() = default;
   const TenonProgram* program() const { return program_; }
+  /// The constants as the program holds them: views of its memory, which they keep alive.
+  const ConstantsLayout& constants() const { return constants_; }
 
  protected:
+  ConstantsLayout constants_;
   const TenonProgram* program_ = nullptr;
 };
 
-/// Links the object by ORC's JITLink and lays the constants out in one block of memory (the only
-/// copy that is made of them). What it calls of libraries is taken from `libraries`, which live as
+/// Links the object by ORC's JITLink and lays the constants out in one block of memory. Each is let
+/// go of as soon as it is in place, so that what nobody else holds is never there twice. What it
+/// calls of libraries is taken from `libraries`, which live as
 /// long as the program; functions called without a signature may be the C library's.
 /// \throws CompileError (kLinkFailed) where a symbol is missing.
 std::unique_ptr<LoadedProgram> link_in_process(
-    const CompiledProgram& compiled, std::shared_ptr<const backend::Libraries> libraries = {});
+    CompiledProgram compiled, std::shared_ptr<const backend::Libraries> libraries = {});
 
 }  // namespace tenon::llvm_backend
