@@ -32,7 +32,7 @@ struct CompileOptions {
 struct CompiledProgram {
   std::string name;
   Target target;
-  std::string object;  // a relocatable ELF file
+  std::string object;  // a relocatable ELF file, or an archive of such (parts.h)
   ConstantsLayout constants;
   std::vector<backend::LibraryFunction>
       libraries;  // what it calls: undefined symbols of the object
