@@ -24,16 +24,17 @@ class ConstantMemory {
   explicit ConstantMemory(const ConstantsLayout& layout)
       : size_(static_cast<size_t>(layout.bytes)) {
     // Pages have an alignment of their own.
-    const auto alignment = static_cast<uintptr_t>(layout.alignment);
-    constexpr uintptr_t kPage = 4096;
+    const auto alignment = static_cast<size_t>(layout.alignment);
+    constexpr size_t kPage = 4096;
     mapped_bytes_ = size_ + (alignment > kPage ? alignment : 0);
     mapped_ =
         mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped_ == MAP_FAILED)
       throw CompileError(kLinkFailed, {}, "{} bytes for constants could not be allocated",
                          layout.bytes);
-    const uintptr_t address = reinterpret_cast<uintptr_t>(mapped_) + alignment - 1;
-    data_ = reinterpret_cast<std::byte*>(address / alignment * alignment);
+    void* place = mapped_;
+    size_t room = mapped_bytes_;
+    data_ = static_cast<std::byte*>(std::align(alignment, size_, place, room));
     madvise(data_, size_, MADV_HUGEPAGE);  // large weights: fewer page faults and TLB misses
   }
   ~ConstantMemory() { munmap(mapped_, mapped_bytes_); }
