@@ -22,9 +22,18 @@ bool is_uniform(const Expr& expr) {
 
 // How many iterations of `loop` from the first on satisfy `condition`, where that is what it says.
 Expr iterations(const For& loop, const Binary& condition) {
-  const Expr &lhs = condition.lhs, &rhs = condition.rhs;
-  if (condition.op != BinaryOp::kLT || lhs->dtype != kInt64 || as_int(rhs)) return {};
+  Expr lhs = condition.lhs, rhs = condition.rhs;
+  if (condition.op != BinaryOp::kLT || lhs->dtype != kInt64) return {};
   const Var* var = loop.loop_var.get();
+  // x // d < n is x < n * d. Of a size d that is 0 nothing runs in either form.
+  while (const auto* quotient = lhs.as<Binary>()) {
+    if (quotient->op != BinaryOp::kFloorDiv || uses_var(quotient->rhs, var) ||
+        !arith::Analyzer().proves_less_equal(int64(0), quotient->rhs))
+      break;
+    rhs = arith::simplify(rhs * quotient->rhs);
+    lhs = quotient->lhs;
+  }
+  if (as_int(rhs)) return {};
   if (var->dtype != kInt64 || uses_var(rhs, var) || !is_uniform(lhs) || !is_uniform(rhs)) return {};
   const Expr first = arith::simplify(substitute(lhs, {{var, int64(0)}}));
   if (!is_int(arith::simplify(lhs - first - loop.loop_var), 0)) return {};
