@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <unordered_set>
 
 #include "tenon/graph/transforms.h"
 #include "tenon/memory/plan_module.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/effects.h"
 #include "tenon/tir/schedule/default_schedule.h"
 
 namespace tenon::memory {
@@ -40,6 +42,63 @@ std::vector<int64_t> alive_bytes(const ModuleProblem& problem) {
   return change;
 }
 
+/// Whether the kernel makes integers of floats that it reads or computes: places of elements that
+/// follow from sizes alone are none.
+bool rounds_to_integers(const tir::PrimFunc& kernel) {
+  bool rounds = false;
+  walk<Cast>(kernel.body, [&](const Cast& cast) {
+    if (rounds || !cast.dtype.is_integer() || !cast.value->dtype.is_float()) return;
+    walk<tir::BufferLoad>(cast.value, [&](const tir::BufferLoad&) { rounds = true; });
+  });
+  return rounds;
+}
+
+/// Takes the room of kernels whose results another kernel rounds to integers. What lies halfway
+/// between two integers, as sums of quantised numbers do, rounds to one or the other by an error in
+/// the last place.
+void keep_exact(const IRModule& module, const ModuleProblem& problem,
+                std::map<std::string, int64_t>& rooms) {
+  std::map<std::string, bool> known;
+  const auto rounds = [&](const std::string& name) {
+    const auto [entry, is_new] = known.emplace(name, false);
+    const auto kernel = is_new ? module.find<tir::PrimFunc>(name) : nullptr;
+    if (kernel) entry->second = rounds_to_integers(*kernel);
+    return entry->second;
+  };
+  // What a call does to the memory of its argument.
+  const auto effects = [&](const tir::CallTir& call, const auto& visit) {
+    const auto kernel = module.find<tir::PrimFunc>(call.callee->name);
+    if (!kernel) return;
+    const tir::Effects all = tir::effects_of(kernel->body);
+    for (size_t i = 0; i < std::min(call.args.size(), kernel->buffers.size()); ++i)
+      if (const auto* region = call.args[i].as<tir::BufferRegion>(); region && kernel->buffers[i])
+        visit(region->buffer->data.get(), kernel->buffers[i], all);
+  };
+  std::unordered_set<const Node*> rounded;  // memory that a kernel reads and rounds
+  for (const ModuleProblem::Call& call : problem.calls)
+    if (rounds(call.call->callee->name))
+      effects(*call.call, [&](const Node* memory, const auto& buffer, const tir::Effects& all) {
+        if (all.reads_buffer(buffer)) rounded.insert(memory);
+      });
+  for (const ModuleProblem::Call& call : problem.calls) {
+    const auto room = rooms.find(call.call->callee->name);
+    if (room == rooms.end()) continue;
+    effects(*call.call, [&](const Node* memory, const auto& buffer, const tir::Effects& all) {
+      if (all.writes_buffer(buffer) && rounded.count(memory)) room->second = 0;
+    });
+  }
+}
+
+/// Limits rooms to what is left below the most that is alive anywhere.
+void keep_peak(const ModuleProblem& problem, std::map<std::string, int64_t>& rooms) {
+  const std::vector<int64_t> alive = alive_bytes(problem);
+  if (alive.empty()) return;
+  const int64_t most = *std::max_element(alive.begin(), alive.end());
+  for (const ModuleProblem::Call& call : problem.calls)
+    if (const auto found = rooms.find(call.call->callee->name); found != rooms.end())
+      found->second = std::min(found->second, most - alive[static_cast<size_t>(call.step)]);
+}
+
 }  // namespace
 
 IRModule annotate_scratch_room(IRModule module) {
@@ -48,18 +107,16 @@ IRModule annotate_scratch_room(IRModule module) {
   for (const auto& [name, function] : module.functions())
     if (const auto kernel = cast<tir::PrimFunc>(function);
         kernel && kernel->attrs.contains(tir::kLayoutFreeBuffers))
-      rooms.emplace(name, std::numeric_limits<int64_t>::max());
+      rooms.emplace(name, rounds_to_integers(*kernel) ? 0 : std::numeric_limits<int64_t>::max());
   const Ref<tir::PrimFunc> main = rooms.empty() ? Ref<tir::PrimFunc>() : lowered_main(module);
-  if (!main) return module;
-  const ModuleProblem problem = extract_problem(*main);
-  const std::vector<int64_t> alive = alive_bytes(problem);
-  if (alive.empty()) return module;
-  const int64_t most = *std::max_element(alive.begin(), alive.end());
-  for (const ModuleProblem::Call& call : problem.calls)
-    if (const auto found = rooms.find(call.call->callee->name); found != rooms.end())
-      found->second = std::min(found->second, most - alive[static_cast<size_t>(call.step)]);
+  if (main) {
+    const ModuleProblem problem = extract_problem(*main);
+    keep_exact(module, problem, rooms);
+    keep_peak(problem, rooms);
+  }
   for (const auto& [name, room] : rooms)
-    module.set(name, module.find<tir::PrimFunc>(name)->with_attr(tir::kScratchRoom, room));
+    if (room < std::numeric_limits<int64_t>::max())
+      module.set(name, module.find<tir::PrimFunc>(name)->with_attr(tir::kScratchRoom, room));
   return module;
 }
 

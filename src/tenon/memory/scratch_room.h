@@ -8,8 +8,9 @@ namespace tenon::memory {
 
 /// Gives each kernel that may be computed by other forms (attribute tir::kLayoutFreeBuffers) the
 /// attribute tir::kScratchRoom: the bytes between what is alive at its calls and the most that is
-/// alive anywhere. No kernel gets it where a size is known only at run time, or where the module's
-/// attribute tir::kFloatingPoint settles which forms are taken.
+/// alive anywhere, and 0 where its results are rounded to integers, by itself or by a kernel that
+/// reads them. Where a size is known only at run time kernels get no bytes but 0; none gets any where
+/// the module's attribute tir::kFloatingPoint settles which forms are taken.
 IRModule annotate_scratch_room(IRModule module);
 
 }  // namespace tenon::memory
