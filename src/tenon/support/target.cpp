@@ -28,14 +28,14 @@ const std::vector<CpuRow>& known_cpus() {
       {kX86Triple, "broadwell", 256, 16, true, 32_KiB, 256_KiB, 8_MiB},
       {kX86Triple, "skylake", 256, 16, true, 32_KiB, 256_KiB, 8_MiB},
       {kX86Triple, "skylake-avx512", 512, 32, true, 32_KiB, 1_MiB, 16_MiB},
-      {kX86Triple, "cascadelake", 512, 32, true, 32_KiB, 1_MiB, 16_MiB},
-      {kX86Triple, "icelake-server", 512, 32, true, 48_KiB, 1280_KiB, 16_MiB},
-      {kX86Triple, "sapphirerapids", 512, 32, true, 48_KiB, 2_MiB, 32_MiB},
+      {kX86Triple, "cascadelake", 512, 32, true, 32_KiB, 1_MiB, 16_MiB, "+avx512vnni"},
+      {kX86Triple, "icelake-server", 512, 32, true, 48_KiB, 1280_KiB, 16_MiB, "+avx512vnni"},
+      {kX86Triple, "sapphirerapids", 512, 32, true, 48_KiB, 2_MiB, 32_MiB, "+avx512vnni"},
       {kX86Triple, "znver1", 256, 16, true, 32_KiB, 512_KiB, 8_MiB},
       {kX86Triple, "znver2", 256, 16, true, 32_KiB, 512_KiB, 16_MiB},
       {kX86Triple, "znver3", 256, 16, true, 32_KiB, 512_KiB, 32_MiB},
-      {kX86Triple, "znver4", 512, 32, true, 32_KiB, 1_MiB, 32_MiB},
-      {kX86Triple, "znver5", 512, 32, true, 48_KiB, 1_MiB, 32_MiB},
+      {kX86Triple, "znver4", 512, 32, true, 32_KiB, 1_MiB, 32_MiB, "+avx512vnni"},
+      {kX86Triple, "znver5", 512, 32, true, 48_KiB, 1_MiB, 32_MiB, "+avx512vnni"},
       {kArmTriple, "generic", 128, 32, true, 32_KiB, 512_KiB, 8_MiB},
       {kArmTriple, "cortex-a53", 128, 32, true, 32_KiB, 512_KiB, 2_MiB},
       {kArmTriple, "cortex-a72", 128, 32, true, 32_KiB, 1_MiB, 2_MiB},
@@ -89,14 +89,17 @@ static bool has_feature(std::string_view features, std::string_view name) {
   return on;
 }
 
+bool Target::has(std::string_view feature) const {
+  const CpuRow* row = find_cpu(*this);
+  return has_feature(std::string(row ? row->features : "") + "," + features, feature);
+}
+
 DotProducts Target::dot_products() const {
   if (kind != "llvm") return DotProducts::kNone;
   if (is_x86()) return DotProducts::kUnsigned;
-  const CpuRow* row = find_cpu(*this);
-  const std::string all = std::string(row ? row->features : "") + "," + features;
-  return has_feature(all, "i8mm")      ? DotProducts::kUnsigned
-         : has_feature(all, "dotprod") ? DotProducts::kSigned
-                                       : DotProducts::kNone;
+  return has("i8mm")      ? DotProducts::kUnsigned
+         : has("dotprod") ? DotProducts::kSigned
+                          : DotProducts::kNone;
 }
 
 Target parse_target(std::string_view text) {

@@ -29,6 +29,8 @@ struct Target {
 
   int vector_lanes(int element_bits = 32) const { return vector_bits / element_bits; }
   bool is_x86() const { return triple.empty(); }
+  /// Whether the cpu, by the table, or `features` turn one on that the table or a target's text states.
+  bool has(std::string_view feature) const;
   /// What there are instructions for. Of x86 these are for unsigned factors, or for pairs of 16 bits;
   /// C has none.
   DotProducts dot_products() const;

@@ -67,4 +67,9 @@ int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target
 
 bool packs_words(const Target& target) { return has_lane_lookup(target); }
 
+bool takes_digits(const Target& target) {
+  return target.kind == "llvm" && target.is_x86() && target.vector_bits >= 512 &&
+         target.has("avx512vnni");
+}
+
 }  // namespace tenon::tir

@@ -161,6 +161,9 @@ struct MachineModel {
   int64_t line_bytes = 64;
   /// Prefetches in one step at most, so that they do not crowd out its arithmetic. [gemm]
   int64_t step_prefetches = 2;
+  /// Bytes of weights of few bits between what is in use and what is fetched, at least: so many are used
+  /// up in the latency of the third cache. [decoding of lm15m int4]
+  int64_t packed_ahead_bytes = 8 << 10;
   /// Bytes of a row that lives on the stack, in the nearest cache beside what it is made of. [chosen]
   int64_t stack_row_bytes = 8 << 10;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/tir/analysis/integer_sum.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/plan_file.h"
 #include "tenon/tir/schedule/weight_prefetch.h"
@@ -192,10 +193,11 @@ class Planner {
     plan_.unrolled_steps = unrolled_steps(
         plan_.k.back().extent, tile.rows * tile.cols * tile.vectors, plan_.unrolled_fmas, model_);
     cut_into_tasks();
+    join_panels();
     if (plan_.tasks > 1 && !plan_.tasks_outside)
       plan_.panel_distance = panels_ > 0 ? plan_.tasks : 0;
     else
-      plan_.panel_distance = panels_ > 0 ? 1 : 0;
+      plan_.panel_distance = panels_ > 0 ? panels_ahead() : 0;
     plan_.prefetches =
         plan_.panel_distance > 0 && problem_.width != 1 &&
         std::any_of(nest_.accesses.loads.begin(), nest_.accesses.loads.end(),
@@ -242,9 +244,15 @@ class Planner {
                        : plan_.n.empty()   ? 1
                                            : std::max<int64_t>(1, plan_.n.back().extent);
     problem_.all_vectors = nest_.grown && vectors_in_lane > 1;
+    if (const int64_t products = count_products(nest_.block); products > 0)
+      of_digits(problem_, products);
     if (problem_.width == 1 && problem_.height == 1) {
       plan_.algorithm = TilePlan::Algorithm::kRow;
-      const int64_t most = problem_.all_vectors ? model_.most_vectors : model_.row_vectors;
+      const int64_t room =
+          (std::min<int64_t>(target_.vector_registers, model_.registers) - model_.spare_registers) /
+          (problem_.registers + 1);
+      int64_t most = problem_.all_vectors ? model_.most_vectors : model_.row_vectors;
+      if (problem_.registers > 1) most = std::clamp<int64_t>(room, 1, most);
       plan_.choice.tile = {1, 1, widest_divisor(problem_.vectors, most)};
     } else if (nest_.roles.depthwise) {
       plan_.algorithm = TilePlan::Algorithm::kWindow;
@@ -313,6 +321,26 @@ class Planner {
       else
         columns_ *= (extent + vectors - 1) / vectors;
     }
+  }
+
+  // Of the weights.
+  int64_t panels_ahead() const {
+    int64_t most = 1;
+    for (const LinearAccess& load : nest_.accesses.loads)
+      if (load.moves(nest_.lane_axis))
+        most = std::max(
+            most, tir::panels_ahead(*load.buffer, nest_.accesses.store.buffer->dtype, target_));
+    return most;
+  }
+
+  // Panels of a vector of digits' weights are small: a task has several, so that its call costs little
+  // beside reading them, and more where there are more panels than tasks.
+  void join_panels() {
+    if (problem_.registers == 1 || plan_.tasks > 1) return;
+    const int64_t work = problem_.steps * nest_.length * plan_.tile().vectors;
+    const int64_t many =
+        std::min(model_.task_macs / std::max<int64_t>(1, work), outer_ / model_.contraction_tasks);
+    plan_.task_panels = widest_divisor(outer_, std::max(panels_ahead(), many));
   }
 
   // Rows in tasks where the outer axes alone do not give enough of them. The number follows from
@@ -463,6 +491,7 @@ std::string str(const TilePlan& plan) {
     text += fmt::format("; {} cut into {} tasks {} the weights",
                         plan.tasks_of == TilePlan::Tasks::kRows ? "rows" : "columns", plan.tasks,
                         plan.tasks_outside ? "outside" : "inside");
+  if (plan.task_panels > 1) text += fmt::format("; tasks of {} panels", plan.task_panels);
   if (plan.prefetches) text += "; prefetches the next panel";
   if (plan.seconds > 0)
     text += fmt::format("; predicted {:.4g} us{}", plan.seconds * 1e6,

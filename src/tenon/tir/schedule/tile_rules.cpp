@@ -26,7 +26,8 @@ namespace {
 double step_cycles(int64_t pixels, int64_t vectors, const TileProblem& problem,
                    const Target& target) {
   const MachineModel& model = machine_model(target);
-  const double n = static_cast<double>(pixels * vectors);
+  const double n = static_cast<double>(pixels * vectors * problem.products) +
+                   problem.weight_instructions * static_cast<double>(vectors);
   const double loads = static_cast<double>(pixels + vectors);
   double weight = model.near_weight_cycles;
   if (problem.step_bytes * vectors > model.near_weight_bytes)
@@ -56,6 +57,13 @@ TileProblem with_lengths(TileProblem problem, const MachineModel& model) {
 }
 
 }  // namespace
+
+void of_digits(TileProblem& problem, int64_t products) {
+  problem.products = products;
+  problem.registers = 1 + products;
+  // The mask and, for every other one, the shift that take weights of four bits apart.
+  problem.weight_instructions = 1.5;
+}
 
 TileProblem contraction(const std::vector<int64_t>& reduction, int64_t vector_bytes) {
   TileProblem problem;
@@ -106,7 +114,7 @@ TileChoice choose_tile(const TileProblem& problem, const Target& target) {
     if (problem.all_vectors && c < most_vectors) continue;
     for (int64_t a = 1; a <= most_rows; ++a) {
       for (int64_t b = 1; b <= most_columns; ++b) {
-        if (a * b * c + c > budget) break;
+        if (a * b * c * problem.registers + c > budget) break;
         if (c == 1 && a * b > model.lone_broadcast_outputs) break;
         // What is left of a length known only at run time goes by a divisor of the tile.
         if (problem.width == 0 && b > 1 && b % model.remainder != 0) continue;

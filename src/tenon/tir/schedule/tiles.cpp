@@ -478,7 +478,13 @@ class Tiler {
     std::optional<LoopRV> parallel;
     if (!outer.empty()) {
       parallel = sch_.fuse(outer);
-      if (!is_int(sch_.get(*parallel)->extent, 1)) sch_.parallel(*parallel);
+      LoopRV tasks = *parallel;
+      if (layout.plan.task_panels > 1) {
+        const auto parts = sch_.split(*parallel, layout.plan.task_panels);
+        tasks = parts[0];
+        parallel = parts[1];
+      }
+      if (!is_int(sch_.get(tasks)->extent, 1)) sch_.parallel(tasks);
       if (packed_ && sch_.has_block(packed_->name)) {
         if (!attempt(sch_, [&] { sch_.compute_at(*packed_, *parallel); })) alone_ = packed_;
         packed_.reset();

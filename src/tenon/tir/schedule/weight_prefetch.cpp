@@ -54,11 +54,24 @@ std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
 
 }  // namespace
 
+// Bytes of a panel, of a buffer of constant shape.
+static int64_t panel_bytes(const Buffer& buffer, const std::vector<int64_t>& shape) {
+  int64_t panel = buffer.dtype.bytes();
+  for (size_t d = 1; d < shape.size(); ++d) panel *= shape[d];
+  return panel;
+}
+
+int64_t panels_ahead(const Buffer& buffer, DType sum, const Target& target) {
+  const auto shape = as_ints(buffer.shape);
+  if (!shape || !shares_elements(buffer, sum)) return 1;
+  const int64_t panel = std::max<int64_t>(1, panel_bytes(buffer, *shape));
+  return (machine_model(target).packed_ahead_bytes + panel - 1) / panel;
+}
+
 bool streams_panels(const Buffer& buffer, DType sum, const Target& target) {
   const auto shape = as_ints(buffer.shape);
   if (!shape || shape->size() < 3 || shape->front() < 2) return false;
-  int64_t panel = buffer.dtype.bytes();
-  for (size_t d = 1; d < shape->size(); ++d) panel *= (*shape)[d];
+  const int64_t panel = panel_bytes(buffer, *shape);
   const MachineModel& model = machine_model(target);
   return (shares_elements(buffer, sum) ||
           panel * shape->front() > target.l2_bytes * model.weights_l2_halves / 2) &&

@@ -24,6 +24,10 @@ bool shares_elements(const Buffer& buffer, DType sum);
 /// their size does not matter: hints cost nothing beside their conversion.
 bool streams_panels(const Buffer& buffer, DType sum, const Target& target);
 
+/// Panels from one in use to the one that is fetched meanwhile: more than one of small panels of numbers
+/// that share elements, which are used up before the next has come.
+int64_t panels_ahead(const Buffer& buffer, DType sum, const Target& target);
+
 /// Hints of the next panel, spread evenly over the tiles that read this one: so that the requests
 /// neither come in a burst nor repeat. For panels of a parameter for which
 /// streams_panels() holds; nothing elsewhere.

@@ -12,9 +12,19 @@
 // where a[k] * (w[k, i] - z[i]) does not. What is no number or infinite stays so in every sum that
 // it goes into: where acc is finite at the end, everything before it was; where it is not, the sum
 // is taken again as it was written.
+//
+// Where the terms are linear in products of 8 bits (T.dot4), these are summed up as integers:
+//
+//     for k: acc[i] = acc[i] + s[i] * (float32(dot4(w[k, i], a[k])) * t - z)
+//
+// becomes
+//
+//     for k: part[i] = part[i] + dot4(w[k, i], a[k])
+//     acc[i] = acc[i] + s[i] * (float32(part[i]) * t - z * terms)
 #include <algorithm>
 
 #include "tenon/support/target.h"
+#include "tenon/tir/analysis/integer_sum.h"
 #include "tenon/tir/analysis/lane_lookup.h"
 #include "tenon/tir/analysis/region.h"
 #include "tenon/tir/transforms.h"
@@ -29,7 +39,8 @@ constexpr int64_t kOtherRegisters = 4;  // operands of a step
 // Operands of a step that looks floats up, for three vectors: what they are looked up of, themselves
 // and the table.
 constexpr int64_t kLookUpRegisters = 7;
-constexpr int64_t kTermsInMemory = 32;  // for which what is added to may wait in memory
+constexpr int64_t kUnrolledProducts = 128;  // of terms that are written out
+constexpr int64_t kTermsInMemory = 32;      // for which what is added to may wait in memory
 
 bool uses_any(const Expr& expr, const std::vector<const For*>& loops) {
   return std::any_of(loops.begin(), loops.end(),
@@ -59,6 +70,9 @@ struct Sum {
   const BufferStore* store = nullptr;
   std::vector<Expr> hoisted, kept;  // factors of a term
   Expr zero;                        // what is taken off the last kept factor; may be null
+  // Of terms that are linear in products of 8 bits: local memory for the sum of each.
+  std::optional<IntegerSum> integers;
+  std::vector<Ref<Buffer>> parts;
 };
 
 bool is_prefetch(const Stmt& stmt) {
@@ -72,6 +86,30 @@ const For* only_loop(const For& loop) {
   const std::vector<Stmt> body = stmts_of(loop.body);
   if (body.empty() || !std::all_of(body.begin(), body.end() - 1, is_prefetch)) return nullptr;
   return body.back().as<For>();
+}
+
+/// Terms of a sum; 0 where that is known only at run time, when there may be none and nothing to be
+/// read of the factors.
+int64_t terms_of(const Sum& sum) {
+  int64_t terms = 1;
+  for (const For* loop : sum.terms)
+    terms = std::min(terms * as_int(loop->extent).value_or(0), int64_t{1} << 20);
+  return terms;
+}
+
+/// Finds the integers whose sums the terms are linear in.
+bool sum_integers(Sum& sum, const Expr& term) {
+  const Buffer& buffer = *sum.store->buffer;
+  std::vector<Ref<Buffer>> parts;
+  sum.integers = integer_sum(
+      term, terms_of(sum), [&](const Expr& expr) { return uses_any(expr, sum.terms); },
+      [&](size_t i) -> Expr {
+        parts.push_back(make<Buffer>(fmt::format("{}_part{}", buffer.name, i), kInt32, buffer.shape,
+                                     Buffer::Options{.scope = "local"}, buffer.origin));
+        return load(parts.back(), sum.store->indices);
+      });
+  sum.parts = std::move(parts);
+  return sum.integers.has_value();
 }
 
 /// The loops from `first` to a store to local memory that adds to its own place.
@@ -108,6 +146,7 @@ std::optional<Sum> sum_of(const For& first) {
   }
   for (size_t i = sum.terms.size(); i < sum.hints.size(); ++i)
     if (!sum.hints[i].empty()) return std::nullopt;
+  if (sum_integers(sum, added->rhs)) return sum;
   std::vector<Expr> factors;
   add_factors(added->rhs, factors);
   for (const Expr& factor : factors)
@@ -166,11 +205,12 @@ class Hoister final : public Rewriter {
     std::vector<const For*> outer;
     for (const For* loop = first; loop && loop->kind == ForKind::kSerial; loop = only_loop(*loop)) {
       auto sum = sum_of(*loop);
-      const int64_t sums = sum && terms_of(*sum) >= kFewestTerms ? sums_of(*sum) : 0;
+      const int64_t least = sum && sum->integers ? 2 : kFewestTerms;
+      const int64_t sums = sum && terms_of(*sum) >= least ? sums_of(*sum) : 0;
       if (sums > 0) {
         if (!is_one_sum(outer, *sum)) break;
-        take_off_zero(*sum);
-        Stmt fast = rebuilt(*sum, sums);
+        if (!sum->integers) take_off_zero(*sum);
+        Stmt fast = sum->integers ? of_integers(*sum) : rebuilt(*sum, sums);
         while (!outer.empty()) {
           std::vector<Stmt> body = stmts_of(outer.back()->body);
           body.back() = fast;
@@ -193,15 +233,6 @@ class Hoister final : public Rewriter {
                         [&](const For* place) { return uses_any(place->min, outer); });
   }
 
-  /// Terms of the sum; 0 where that is known only at run time, when there may be none and nothing
-  /// to be read of the factors.
-  static int64_t terms_of(const Sum& sum) {
-    int64_t terms = 1;
-    for (const For* loop : sum.terms)
-      terms = std::min(terms * as_int(loop->extent).value_or(0), int64_t{1} << 20);
-    return terms;
-  }
-
   /// Sums beside each other, between which the steps of the unrolled innermost loop go around, so that
   /// additions wait less for others. 0: the registers do not hold any beside what there is.
   int64_t sums_of(const Sum& sum) const {
@@ -212,6 +243,7 @@ class Hoister final : public Rewriter {
     const auto has_room = [&](int64_t sums) {
       return vectors * (1 + sums) + kOtherRegisters <= target_.vector_registers;
     };
+    if (sum.integers) return has_room(static_cast<int64_t>(sum.parts.size())) ? 1 : 0;
     const For& last = *sum.terms.back();
     int64_t steps = as_int(last.extent).value_or(0);
     if (sum.terms.size() > 1 && last.kind == ForKind::kUnrolled && is_int(last.min, 0)) {
@@ -330,6 +362,42 @@ class Hoister final : public Rewriter {
       if (sum.zero) all = all - substitute(sum.zero, values) * shared.total(replaced(row, values));
       return make<BufferStore>(
           buffer, load(buffer, at) + all * substitute(product(sum.hoisted), values), at);
+    }));
+    return seq(std::move(out));
+  }
+
+  /// The sum by those of integers. Terms are written out where they are few.
+  static Stmt of_integers(const Sum& sum) {
+    const Ref<Buffer>& buffer = sum.store->buffer;
+    std::vector<Stmt> out, body;
+    int64_t products = terms_of(sum);
+    for (size_t i = 0; i < sum.parts.size(); ++i) {
+      const Ref<Buffer>& part = sum.parts[i];
+      out.push_back(make<AllocBuffer>(part, Attrs{}, buffer->origin));
+      out.push_back(around(sum.places, [&](const Substitution& values) {
+        return make<BufferStore>(part, int32(0), replaced(sum.store->indices, values));
+      }));
+      body.push_back(around(sum.places, [&](const Substitution& values) {
+        const std::vector<Expr> at = replaced(sum.store->indices, values);
+        return make<BufferStore>(
+            part, load(part, at) + substitute(sum.integers->products[i], values), at);
+      }));
+    }
+    for (const For* place : sum.places)
+      if (place->kind != ForKind::kVectorized) products *= *as_int(place->extent);
+    const bool unrolls = products * static_cast<int64_t>(sum.parts.size()) <= kUnrolledProducts;
+    Stmt terms = seq(std::move(body));
+    for (size_t i = sum.terms.size(); i-- > 0;) {
+      std::vector<Stmt> inside = sum.hints[i];
+      inside.push_back(terms);
+      terms = make<For>(sum.terms[i]->loop_var, sum.terms[i]->min, sum.terms[i]->extent,
+                        unrolls ? ForKind::kUnrolled : sum.terms[i]->kind, seq(std::move(inside)));
+    }
+    out.push_back(terms);
+    out.push_back(around(sum.places, [&](const Substitution& values) {
+      const std::vector<Expr> at = replaced(sum.store->indices, values);
+      return make<BufferStore>(buffer, load(buffer, at) + substitute(sum.integers->total, values),
+                               at);
     }));
     return seq(std::move(out));
   }
