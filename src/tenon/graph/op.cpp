@@ -22,7 +22,7 @@ struct Registry {
         create_ops,         recurrent_ops,   packing_ops,   call_ops,       slice_ops,
         layout_ops,         sort_ops,        image_ops,     quantize_ops,   tree_ensemble_ops,
         resize_ops,         sampling_ops,    fold_ops,      region_ops,     signal_ops,
-        random_ops,         determinant_ops, text_ops,      coupling_ops,
+        random_ops,         determinant_ops, text_ops,      coupling_ops,   digit_ops,
     };
     for (const Family family : kFamilies)
       for (OpDef& op : family()) owned.push_back(std::make_unique<const OpDef>(std::move(op)));

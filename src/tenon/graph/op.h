@@ -162,7 +162,8 @@ std::vector<OpDef> unary_ops(), binary_ops(), reduction_ops(), manipulate_ops(),
     linear_algebra_ops(), nn_conv_ops(), nn_pool_ops(), nn_norm_ops(), nn_activation_ops(),
     create_ops(), recurrent_ops(), packing_ops(), call_ops(), slice_ops(), layout_ops(), sort_ops(),
     image_ops(), quantize_ops(), tree_ensemble_ops(), resize_ops(), sampling_ops(), fold_ops(),
-    region_ops(), signal_ops(), random_ops(), determinant_ops(), text_ops(), coupling_ops();
+    region_ops(), signal_ops(), random_ops(), determinant_ops(), text_ops(), coupling_ops(),
+    digit_ops();
 
 }  // namespace tenon::graph
 

@@ -319,6 +319,14 @@ void check_words(const Call& call, DType out_dtype) {
                        call.op->name, out_dtype.str());
 }
 
+void check_units(const Call& call, int64_t units, const TensorType& b) {
+  const auto panels = as_int(b.dim(0)), width = as_int(b.dim(-1));
+  if (units < 1 ||
+      (panels && width && (units > *panels * *width || units <= (*panels - 1) * *width)))
+    throw CompileError(kBadAttribute, call.origin, "`{}` has {} units; the weight is {}",
+                       call.op->name, units, str(ref_to(&b)));
+}
+
 Expr product_of(bool words, const Expr& a, const Expr& b, DType dtype) {
   if (words) return tenon::cast(dtype, tenon::call(IntrinsicId::kDot4, {a, b}));
   return tenon::cast(dtype, a) * tenon::cast(dtype, b);

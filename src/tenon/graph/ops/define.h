@@ -87,6 +87,9 @@ bool is_of_words(const Call& call);
 /// \throws CompileError (kDTypeMismatch) where the first two arguments have no 32 bits, or the result
 /// is no int32.
 void check_words(const Call& call, DType out_dtype);
+/// \throws CompileError (kBadAttribute) where `b`, whose panels are its first axis and whose last are the
+/// columns of a panel, has no such number of columns.
+void check_units(const Call& call, int64_t units, const TensorType& b);
 /// Of elements, which may be words, in `dtype`.
 Expr product_of(bool words, const Expr& a, const Expr& b, DType dtype);
 

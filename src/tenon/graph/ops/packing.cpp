@@ -68,15 +68,6 @@ struct PackedMatmulAttrs {
   }
 };
 
-// Panels of a weight are its first axis, the columns of a panel its last.
-void check_units(const Call& call, int64_t units, const TensorType& b) {
-  const auto panels = as_int(b.dim(0)), width = as_int(b.dim(-1));
-  if (units < 1 ||
-      (panels && width && (units > *panels * *width || units <= (*panels - 1) * *width)))
-    throw CompileError(kBadAttribute, call.origin, "`{}` has {} units; the weight is {}",
-                       call.op->name, units, str(ref_to(&b)));
-}
-
 Type infer_packed_matmul(const Call& call) {
   const Ref<TensorType> a = tensor_arg(call, 0), b = tensor_arg(call, 1);
   check_rank(call, 1, 3);

@@ -10,11 +10,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/conv_phases.h"
 #include "tenon/graph/transforms/match.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/layout_choice.h"
 
 namespace tenon::graph {
@@ -23,8 +25,9 @@ namespace {
 
 class Converter {
  public:
-  Converter(BlockBuilder& builder, const Target& target, const LayoutOptions& options)
-      : builder_(builder), target_(target), options_(options) {}
+  /// \param is_fast  whether sums may be computed by forms that are not term by term
+  Converter(BlockBuilder& builder, const Target& target, const LayoutOptions& options, bool is_fast)
+      : builder_(builder), target_(target), options_(options), is_fast_(is_fast) {}
 
   /// The replacement of a call, or nothing where the plain one stays (on planar operands).
   std::optional<Value> convert(const Call& call, const std::string& name) {
@@ -457,9 +460,10 @@ class Converter {
     if (!shape || shape->size() != 3 || stays_plain(call, name)) return std::nullopt;
     const int64_t units = shape->back();
     const int64_t depth = as_int(tensor_type(call.args[0])->dim(-1)).value_or(0);
-    const int64_t width = tir::choose_panel_width(0, units, depth, target_);
     if (units < 2) return std::nullopt;
     const auto bits = call.attrs.get<int64_t>("bits").value_or(4);
+    if (takes_digits(call, (*shape)[1], bits)) return product_of_digits(call, name, *shape, bits);
+    const int64_t width = tir::choose_panel_width(0, units, depth, target_);
     const bool words = tir::packs_words(target_) && bits < 8 && (*shape)[1] % 4 == 0;
     const std::string panel = fmt::format("{}o", width);
     std::vector<Value> args = call.args;
@@ -485,6 +489,55 @@ class Converter {
     Attrs attrs = call.attrs;
     attrs.set("units", units);
     return builder_.op(call.op->name, std::move(args), std::move(attrs), name);
+  }
+
+  /// Whether the product is one of digits (nn.digits), with blocks of so many bytes.
+  bool takes_digits(const Call& call, int64_t bytes, int64_t bits) const {
+    return is_fast_ && tir::takes_digits(target_) && bytes % 4 == 0 && bytes * 8 / bits <= 256 &&
+           tensor_type(call.args[0])->dtype == kFloat32;
+  }
+
+  /// The product with weights (blocks, bytes, units) as one of digits, which all products of the same
+  /// operand share.
+  Value product_of_digits(const Call& call, const std::string& name,
+                          const std::vector<int64_t>& shape, int64_t bits) {
+    const int64_t units = shape[2], words = shape[1] / 4;
+    // Rows of a tile take the registers: one vector of weights has several sums for each.
+    const int64_t width = target_.vector_lanes();
+    const int64_t length = shape[1] * 8 / bits;
+    Value& digits = digits_of_[{call.args[0].get(), length}];
+    if (!digits) {
+      digits = builder_.op("nn.digits", {call.args[0]}, {{"block", length}}, "digits");
+      kept_.push_back(call.args[0]);
+      forgets([this, key = std::pair(call.args[0].get(), length)] { digits_of_.erase(key); });
+    }
+    std::vector<Value> args;
+    for (int64_t i = 0; i < 5; ++i) args.push_back(builder_.emit(make<TupleGetItem>(digits, i)));
+    // Byte j of word i: byte j * words + i of the block.
+    const Value packed =
+        builder_.op("layout_transform", {call.args[1]},
+                    {{"src_layout", "KBO"}, {"dst_layout", fmt::format("OKB{}o{}b", width, words)}},
+                    name + "_weight");
+    const Value bytes = builder_.op("permute_dims", {packed},
+                                    {{"axes", std::vector<int64_t>{0, 1, 4, 3, 2}}}, "words");
+    std::vector<int64_t> whole = *tensor_type(bytes)->static_shape();
+    whole.pop_back();
+    args.push_back(reshaped(builder_.op("words", {bytes}, {}, "words"), whole));
+    for (size_t i = 2; i < call.args.size(); ++i)
+      args.push_back(call.args[i] ? builder_.op("layout_transform", {call.args[i]},
+                                                {{"src_layout", "KO"},
+                                                 {"dst_layout", fmt::format("OK{}o", width)}},
+                                                name + "_weight")
+                                  : Value());
+    record({"ConvertLayout",
+            name,
+            "digits",
+            "",
+            {{"width", static_cast<double>(width)}},
+            "",
+            call.origin});
+    return builder_.op("nn.matmul_nbits_of_digits", std::move(args),
+                       {{"bits", bits}, {"units", units}}, name);
   }
 
   /// A product with a constant matrix, which is packed in panels.
@@ -692,12 +745,14 @@ class Converter {
   BlockBuilder& builder_;
   const Target& target_;
   const LayoutOptions& options_;
+  const bool is_fast_;
   std::unordered_map<const Node*, Variant> blocked_only_;  // by the variable that later uses name
   std::unordered_map<const Node*, Value> blocked_of_;      // of planar values
   std::unordered_map<const Node*, Value> shifted_of_;      // of values of 8 bits
-  std::vector<Value> kept_;                                // keeps the keys alive
-  std::vector<Branch> branches_;                           // that what comes next stands in
-  std::vector<std::function<void()>> forgotten_;           // where they end
+  std::map<std::pair<const Node*, int64_t>, Value> digits_of_;  // of values in blocks
+  std::vector<Value> kept_;                                     // keeps the keys alive
+  std::vector<Branch> branches_;                                // that what comes next stands in
+  std::vector<std::function<void()>> forgotten_;                // where they end
 };
 
 /// The branches in which the bindings of a function stand, by their variables, from the outside.
@@ -758,6 +813,7 @@ IRModule convert_layout(IRModule module) { return convert_layout(std::move(modul
 
 IRModule convert_layout(IRModule module, const LayoutOptions& options) {
   const Target target = target_of(module);
+  const bool is_fast = tir::takes_fast_forms(module, target);
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, function] : entries) {
     const auto graph = cast<Function>(function);
@@ -768,7 +824,7 @@ IRModule convert_layout(IRModule module, const LayoutOptions& options) {
     const BranchesOf branches(*graph->body);
     const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
                                  const Value& value) -> std::optional<Value> {
-      if (!converter) converter.emplace(builder, target, options);
+      if (!converter) converter.emplace(builder, target, options, is_fast);
       converter->enter(branches(binding.var));
       const auto* call = value.as<Call>();
       if (call && call->op) {
