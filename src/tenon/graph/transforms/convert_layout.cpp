@@ -13,6 +13,7 @@
 #include <map>
 
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/branches_of.h"
 #include "tenon/graph/transforms/conv_phases.h"
 #include "tenon/graph/transforms/match.h"
 #include "tenon/support/remarks.h"
@@ -514,28 +515,20 @@ class Converter {
     std::vector<Value> args;
     for (int64_t i = 0; i < 5; ++i) args.push_back(builder_.emit(make<TupleGetItem>(digits, i)));
     // Byte j of word i: byte j * words + i of the block.
-    const Value packed =
-        builder_.op("layout_transform", {call.args[1]},
-                    {{"src_layout", "KBO"}, {"dst_layout", fmt::format("OKB{}o{}b", width, words)}},
-                    name + "_weight");
-    const Value bytes = builder_.op("permute_dims", {packed},
-                                    {{"axes", std::vector<int64_t>{0, 1, 4, 3, 2}}}, "words");
+    const auto packed = [&](size_t i, const char* from, const std::string& to) {
+      return builder_.op("layout_transform", {call.args[i]},
+                         {{"src_layout", from}, {"dst_layout", to}}, name + "_weight");
+    };
+    const std::vector<int64_t> order = {0, 1, 4, 3, 2};
+    const Value bytes =
+        builder_.op("permute_dims", {packed(1, "KBO", fmt::format("OKB{}o{}b", width, words))},
+                    {{"axes", order}}, "words");
     std::vector<int64_t> whole = *tensor_type(bytes)->static_shape();
     whole.pop_back();
     args.push_back(reshaped(builder_.op("words", {bytes}, {}, "words"), whole));
     for (size_t i = 2; i < call.args.size(); ++i)
-      args.push_back(call.args[i] ? builder_.op("layout_transform", {call.args[i]},
-                                                {{"src_layout", "KO"},
-                                                 {"dst_layout", fmt::format("OK{}o", width)}},
-                                                name + "_weight")
-                                  : Value());
-    record({"ConvertLayout",
-            name,
-            "digits",
-            "",
-            {{"width", static_cast<double>(width)}},
-            "",
-            call.origin});
+      args.push_back(call.args[i] ? packed(i, "KO", fmt::format("OK{}o", width)) : Value());
+    record({"ConvertLayout", name, "digits", "", {}, "", call.origin});
     return builder_.op("nn.matmul_nbits_of_digits", std::move(args),
                        {{"bits", bits}, {"units", units}}, name);
   }
@@ -753,44 +746,6 @@ class Converter {
   std::vector<Value> kept_;                                     // keeps the keys alive
   std::vector<Branch> branches_;                                // that what comes next stands in
   std::vector<std::function<void()>> forgotten_;                // where they end
-};
-
-/// The branches in which the bindings of a function stand, by their variables, from the outside.
-class BranchesOf {
- public:
-  explicit BranchesOf(const SeqExpr& body) { visit(body); }
-  const std::vector<const SeqExpr*>& operator()(const Ref<Var>& var) const {
-    static const std::vector<const SeqExpr*> kNone;
-    const auto it = around_.find(var.get());
-    return it == around_.end() ? kNone : it->second;
-  }
-  /// What functions and branches result in, and what a match_cast has: its type is that of the planar
-  /// value.
-  bool stays_planar(const Ref<Var>& var) const { return planar_.count(var.get()) != 0; }
-
- private:
-  void visit(const SeqExpr& body) {
-    const auto keeps = [&](const NodePtr& value) {
-      walk(value, [&](const NodePtr& node) { planar_.insert(node.get()); });
-    };
-    keeps(body.body);
-    for (const Ref<BindingBlock>& block : body.blocks)
-      for (const Ref<Binding>& binding : block->bindings) {
-        if (binding->match) keeps(binding->value);
-        if (!path_.empty()) around_.emplace(binding->var.get(), path_);
-        const auto* branch = binding->value.as<If>();
-        if (!branch) continue;
-        for (const Ref<SeqExpr>& arm : {branch->then_branch, branch->else_branch}) {
-          path_.push_back(arm.get());
-          visit(*arm);
-          path_.pop_back();
-        }
-      }
-  }
-
-  std::vector<const SeqExpr*> path_;
-  std::unordered_map<const Node*, std::vector<const SeqExpr*>> around_;
-  std::unordered_set<const Node*> planar_;
 };
 
 /// Every use of a blocked variable in a value, replaced by its planar variant.
