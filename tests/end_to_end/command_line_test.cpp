@@ -142,7 +142,7 @@ TEST_F(CommandLineTest, WrongUsageIsStatus2) {
 TEST_F(CommandLineTest, NamesThatAreNotThereGetSuggestions) {
   const std::string model = std::string(kDigits) + " ";
   expect_error("exlpain " + model, 2, "there is no command `exlpain`; did you mean `explain`?");
-  expect_error("tun " + model, 2, "there is no command `tun`; did you mean `tune`?");
+  expect_error("tuune " + model, 2, "there is no command `tuune`; did you mean `tune`?");
   expect_error("tune " + model, 2, "--db is required");
   expect_error("--verison", 2, "`tenon` has no option `--verison`; did you mean `--version`?");
   expect_error("run " + model + "--taret c", 2, "no option `--taret`; did you mean `--target`?");

@@ -123,6 +123,8 @@ const std::map<std::string, Probe> kProbes = {
     {"--pipeline", {"--pipeline DIR/none.txt"}},
     {"--rewrite", {"--rewrite DIR/none.py"}},
     {"--plan", {"--plan DIR/none.json"}},
+    {"--tuned", {"--tuned DIR/none.db"}},
+    {"--machine", {"--machine nonsense"}},
     {"--write-plan", {"--write-plan DIR/none/plans.json"}},
     {"--after", {"--after Nonsense"}},
     {"--pass", {"--pass FuseOps"}},

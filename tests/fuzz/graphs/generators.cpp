@@ -21,6 +21,7 @@ std::span<const GeneratorRow> generators() {
 std::span<const Excluded> without_generator() {
   static constexpr const char* kOnTexts = "texts: drawn in ONNX models (onnx_models.py)";
   static constexpr const char* kOfBytes = "what ConvertLayout makes of products of 8 bits";
+  static constexpr const char* kOfDigits = "what ConvertLayout makes of nn.matmul_nbits";
   static constexpr Excluded kRows[] = {
       {"assert_op", "bounds of numbers: beside the rows"},
       {"call_dps_packed", "calls what is no operator"},
@@ -33,6 +34,8 @@ std::span<const Excluded> without_generator() {
        "pictures: recorded cases, and random bytes in the tests of the runtime"},
       {"loop", "its body is drawn from all rows: beside them"},
       {"nn.conv2d_of_words", kOfBytes},
+      {"nn.digits", kOfDigits},
+      {"nn.matmul_nbits_of_digits", kOfDigits},
       {"nn.packed_matmul_of_words", kOfBytes},
       {"null_value", "an argument that is missing, which generators leave out"},
       {"pairwise_coupling", "ends when little moves, which a last digit decides"},
