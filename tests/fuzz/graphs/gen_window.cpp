@@ -226,6 +226,8 @@ void resize(Draft& draft, std::string_view op) {
   const bool moves = method == "nearest_neighbor";
   const Image x = image(draft, 2, text, moves ? draft.number_dtype() : draft.float_dtype(),
                         draft.extent(9), moves);
+  // A weight of 0 makes NaN of what is infinite, and a size that turns out to be the old one has none.
+  if (!moves && !x.item.finite) return;
   Shape size;
   for (const int64_t extent : x.space)
     size.push_back(draft.number(c.chance(40) ? extent * c.between(1, 3) : draft.extent(17)));
