@@ -479,7 +479,7 @@ class nn:
         """Moves channels into blocks of space."""
     @staticmethod
     def digits(a: _Any, block: _Any) -> _Any:
-        """Blocks of floats as whole multiples of a scale, 127 * 65536 of which are the largest, by three signed digits to the base 256: (high, middle, low, scale, sum). Word g of a block holds those of numbers g, g + block / 4, ..., lowest byte first; sum is that of the multiples."""
+        """Blocks of floats as whole multiples of a scale, 127 * 65536 of which are the largest, by three signed digits to the base 256: (words, scale, sum). Word g of a block and digit holds those of numbers g, g + block / 4, ..., lowest byte first, the highest digits first; sum is that of the multiples."""
     @staticmethod
     def dropout(data: _Any, rate: _Any = None) -> _Any:
         """Inference form: a tuple of the data and a mask of ones."""
@@ -550,7 +550,7 @@ class nn:
     def matmul_nbits(a: _Any, b: _Any, scales: _Any, zero_points: _Any = None, bits: _Any = None, units: _Any = None) -> _Any:
         """Product with weights of few bits, (weight - zero point) * scale, each block of which has a scale; lower bits of a byte first."""
     @staticmethod
-    def matmul_nbits_of_digits(high: _Any, middle: _Any, low: _Any, a_scale: _Any, a_sum: _Any, b: _Any, scales: _Any, zero_points: _Any = None, bits: _Any = None, units: _Any = None) -> _Any:
+    def matmul_nbits_of_digits(a: _Any, a_scale: _Any, a_sum: _Any, b: _Any, scales: _Any, zero_points: _Any = None, bits: _Any = None, units: _Any = None) -> _Any:
         """nn.matmul_nbits of what nn.digits made of the other operand: as exact as sums of float32 but where a weight of 0 meets the largest number of a block, and not finite where that is not."""
     @staticmethod
     def max_pool1d(data: _Any, pool_size: _Any = None, strides: _Any = None, padding: _Any = None, dilation: _Any = None, ceil_mode: _Any = None, count_include_pad: _Any = None, layout: _Any = None, out_layout: _Any = None) -> _Any:

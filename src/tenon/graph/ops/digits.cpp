@@ -25,7 +25,9 @@ struct DigitsAttrs {
   }
 };
 
-enum Digits : size_t { kHigh, kMiddle, kLow, kScale, kSum };
+constexpr int64_t kDigits = 3;
+
+enum Digits : size_t { kWords, kScale, kSum };
 
 Type infer_digits(const Call& call) {
   const Ref<TensorType> a = tensor_arg(call, 0);
@@ -37,8 +39,8 @@ Type infer_digits(const Call& call) {
                        "`{}` of blocks of {}; expected a multiple of 4, {} at most", call.op->name,
                        block, kLargestBlock);
   std::vector<Type> results;
-  for (size_t i = kHigh; i <= kSum; ++i) {
-    const bool words = i <= kLow;
+  for (size_t i = kWords; i <= kSum; ++i) {
+    const bool words = i == kWords;
     std::optional<std::vector<Expr>> shape;
     if (a->shape) {
       shape = *a->shape;
@@ -47,9 +49,9 @@ Type infer_digits(const Call& call) {
                            "`{}` of {} numbers in a row; expected a multiple of {}", call.op->name,
                            *last, block);
       shape->back() = simplify_dim(floordiv(shape->back(), int64_t{block}));
-      if (words) shape->push_back(int64(block / 4));
+      if (words) shape->insert(shape->end(), {int64(kDigits), int64(block / 4)});
     }
-    const int64_t ndim = a->ndim < 0 ? a->ndim : a->ndim + (words ? 1 : 0);
+    const int64_t ndim = a->ndim < 0 ? a->ndim : a->ndim + (words ? 2 : 0);
     results.push_back(tensor_of(shape, words ? kInt32 : kFloat32, ndim));
   }
   return make<TupleType>(std::move(results));
@@ -86,26 +88,22 @@ Value lower_digits(BlockBuilder& builder, const Call& call) {
     return whole(place);
   };
   // A digit is what is left when the lower ones are taken off: adding half of the base to each before
-  // they are shifted out rounds to the nearest multiple.
-  const auto digit = [&](size_t result, const char* name) {
-    const int64_t position = kLow - result;
-    const int64_t half = position == 0 ? 0 : position == 1 ? 0x80 : 0x8080;
-    return kernel.compute(name, kernel.shape(result), [&](const Indices& i) {
-      const Indices at(i.begin(), i.end() - 1);
-      Expr word;
-      for (int64_t byte = 0; byte < 4; ++byte) {
-        Expr bits = whole_of(at, i.back() + byte * words);
-        if (half > 0)
-          bits = tenon::call(IntrinsicId::kShiftRight, {bits + half, int32(position * 8)});
-        if (byte < 3) bits = tenon::call(IntrinsicId::kBitwiseAnd, {bits, int32(255)});
-        if (byte > 0) bits = tenon::call(IntrinsicId::kShiftLeft, {bits, int32(byte * 8)});
-        word = byte == 0 ? bits : tenon::call(IntrinsicId::kBitwiseOr, {word, bits});
-      }
-      return word;
-    });
-  };
-  const Operand high = digit(kHigh, "high"), middle = digit(kMiddle, "middle"),
-                low = digit(kLow, "low");
+  // they are shifted out, 0x80 or 0x8080, rounds to the nearest multiple.
+  const Operand digits = kernel.compute("words", kernel.shape(kWords), [&](const Indices& i) {
+    const Indices at(i.begin(), i.end() - 2);
+    const Expr shift = tenon::cast(kInt32, (i[i.size() - 2] * -1 + (kDigits - 1)) * 8);
+    const Expr below = tenon::call(IntrinsicId::kShiftLeft, {int32(1), shift}) - 1;
+    const Expr half = tenon::call(IntrinsicId::kBitwiseAnd, {below, int32(0x8080)});
+    Expr word;
+    for (int64_t byte = 0; byte < 4; ++byte) {
+      Expr bits = tenon::call(IntrinsicId::kShiftRight,
+                              {whole_of(at, i.back() + byte * words) + half, shift});
+      if (byte < 3) bits = tenon::call(IntrinsicId::kBitwiseAnd, {bits, int32(255)});
+      if (byte > 0) bits = tenon::call(IntrinsicId::kShiftLeft, {bits, int32(byte * 8)});
+      word = byte == 0 ? bits : tenon::call(IntrinsicId::kBitwiseOr, {word, bits});
+    }
+    return word;
+  });
   const Operand scale = kernel.compute("scale", blocks, [&](const Indices& i) {
     return max(most(i), imm(kFloat32, kLeast)) * imm(kFloat32, 1 / kLargest);
   });
@@ -114,7 +112,7 @@ Value lower_digits(BlockBuilder& builder, const Call& call) {
                     [&](const Indices& i, const Indices& k) { return whole_of(i, k[0]); });
   const Operand sum = kernel.compute(
       "sum", blocks, [&](const Indices& i) { return tenon::cast(kFloat32, total(i)) * scale(i); });
-  return kernel.emit({high, middle, low, scale, sum});
+  return kernel.emit({digits, scale, sum});
 }
 
 OpDef digits() {
@@ -122,9 +120,9 @@ OpDef digits() {
   op.name = "nn.digits";
   op.summary =
       "Blocks of floats as whole multiples of a scale, 127 * 65536 of which are the largest, by "
-      "three signed digits to the base 256: (high, middle, low, scale, sum). Word g of a block "
-      "holds those of numbers g, g + block / 4, ..., lowest byte first; sum is that of the "
-      "multiples.";
+      "three signed digits to the base 256: (words, scale, sum). Word g of a block and digit holds "
+      "those of numbers g, g + block / 4, ..., lowest byte first, the highest digits first; sum is "
+      "that of the multiples.";
   op.inputs = {{"a", "(..., blocks * block), float32"}};
   op.attrs = attrs_of<DigitsAttrs>();
   op.infer_type = infer_digits;
@@ -143,7 +141,7 @@ struct MatmulDigitsAttrs {
   }
 };
 
-enum OfDigits : size_t { kAScale = 3, kASum, kB, kScales, kZeroPoints };
+enum OfDigits : size_t { kAWords, kAScale, kASum, kB, kScales, kZeroPoints };
 
 Type infer_matmul_of_digits(const Call& call) {
   const auto [bits, units] = attrs_as<MatmulDigitsAttrs>(call);
@@ -152,7 +150,7 @@ Type infer_matmul_of_digits(const Call& call) {
                        call.op->name, bits);
   const Ref<TensorType> a = tensor_arg(call, kAScale), b = tensor_arg(call, kB);
   if (a->ndim == 0) check_rank(call, kAScale, 1);
-  for (size_t i = 0; i < kAScale; ++i) check_dtype(call, i, kInt32);
+  check_dtype(call, kAWords, kInt32);
   check_dtype(call, kAScale, kFloat32);
   check_dtype(call, kASum, kFloat32);
   check_rank(call, kB, 4);
@@ -163,13 +161,13 @@ Type infer_matmul_of_digits(const Call& call) {
   if (!a->shape || !b->shape) return make<TensorType>(kFloat32, a->ndim);
   for (size_t i = 0; i <= kASum; ++i) {
     const Ref<TensorType> type = tensor_arg(call, i);
-    check_rank(call, i, a->ndim + (i < kAScale ? 1 : 0));
+    check_rank(call, i, a->ndim + (i == kAWords ? 2 : 0));
     if (!type->shape) continue;
     for (int64_t d = 0; d < a->ndim; ++d)
       check_dim(call, i, type->dim(d), a->dim(d), fmt::format("dimension {}", d));
-    if (i < kAScale)
-      check_dim(call, i, type->dim(a->ndim), simplify_dim(b->dim(2) * (8 / bits)),
-                "the last dimension");
+    if (i != kAWords) continue;
+    check_dim(call, i, type->dim(-2), int64(kDigits), "the last dimension but one");
+    check_dim(call, i, type->dim(-1), simplify_dim(b->dim(2) * (8 / bits)), "the last dimension");
   }
   check_dim(call, kAScale, a->dim(-1), b->dim(1), "the last dimension");
   for (const size_t i : {kScales, kZeroPoints}) {
@@ -188,8 +186,7 @@ Type infer_matmul_of_digits(const Call& call) {
 Value lower_matmul_of_digits(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
   const auto [bits, units] = attrs_as<MatmulDigitsAttrs>(call);
-  std::vector<Operand> digits;
-  for (size_t i = 0; i < kAScale; ++i) digits.push_back(kernel.buffer_arg(i));
+  const Operand a = kernel.buffer_arg(kAWords);
   const Operand a_scale = kernel.buffer_arg(kAScale), a_sum = kernel.buffer_arg(kASum);
   const Operand b = kernel.buffer_arg(kB), scales = kernel.buffer_arg(kScales);
   const Operand zeros = arg_or_null(call, kZeroPoints) ? kernel.buffer_arg(kZeroPoints) : Operand();
@@ -212,13 +209,13 @@ Value lower_matmul_of_digits(BlockBuilder& builder, const Call& call) {
                imm(kUInt32, ones)});
         Indices row = i;
         row.back() = k[0];
-        Indices word = row;
-        word.push_back(k[1] * parts + k[2]);
-        const auto product = [&](size_t digit) {
-          return tenon::call(IntrinsicId::kDot4, {weight, digits[digit](word)});
+        const auto product = [&](int64_t digit) {
+          Indices word = row;
+          word.insert(word.end(), {int64(digit), k[1] * parts + k[2]});
+          return tenon::call(IntrinsicId::kDot4, {weight, a(word)});
         };
-        const Expr multiples = tenon::cast(kFloat32, product(kHigh)) * imm(kFloat32, 65536.0) +
-                               tenon::cast(kFloat32, product(kMiddle) * 256 + product(kLow));
+        const Expr multiples = tenon::cast(kFloat32, product(0)) * imm(kFloat32, 65536.0) +
+                               tenon::cast(kFloat32, product(1) * 256 + product(2));
         const Expr zero = zeros ? tenon::cast(kFloat32, zeros({panel, k[0], column})) : middle;
         // Each term takes its share of the zero point's product.
         return scales({panel, k[0], column}) *
@@ -233,9 +230,7 @@ OpDef matmul_of_digits() {
       "nn.matmul_nbits of what nn.digits made of the other operand: as exact as sums of float32 "
       "but "
       "where a weight of 0 meets the largest number of a block, and not finite where that is not.";
-  op.inputs = {{"high", "(..., blocks, words * 8 / bits), int32"},
-               {"middle", "as high"},
-               {"low", "as high"},
+  op.inputs = {{"a", "(..., blocks, 3, words * 8 / bits), int32: words of digits"},
                {"a_scale", "(..., blocks), float32"},
                {"a_sum", "as a_scale"},
                {"b",
@@ -250,9 +245,8 @@ OpDef matmul_of_digits() {
   op.fusion = FusionKind::kContraction;
   op.macs = [](const std::vector<KnownShape>& args, const KnownShape& result) {
     std::optional<double> macs;
-    if (result && args[kHigh])
-      macs =
-          product_of(*result) * (*args[kHigh])[args[kHigh]->size() - 2] * args[kHigh]->back() * 4;
+    if (result && args[kAWords])
+      macs = product_of(*result) * args[kAScale]->back() * args[kAWords]->back() * 4;
     return macs;
   };
   return op;

@@ -513,7 +513,7 @@ class Converter {
       forgets([this, key = std::pair(call.args[0].get(), length)] { digits_of_.erase(key); });
     }
     std::vector<Value> args;
-    for (int64_t i = 0; i < 5; ++i) args.push_back(builder_.emit(make<TupleGetItem>(digits, i)));
+    for (int64_t i = 0; i < 3; ++i) args.push_back(builder_.emit(make<TupleGetItem>(digits, i)));
     // Byte j of word i: byte j * words + i of the block.
     const auto packed = [&](size_t i, const char* from, const std::string& to) {
       return builder_.op("layout_transform", {call.args[i]},
