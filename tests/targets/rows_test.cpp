@@ -96,6 +96,8 @@ std::vector<Case> cases() {
                                   .depthwise(3, 3, "padding=(0, 0, 1, 1), strides=(2, 2)")},
       {"rows of padding alone",
        Chain({1, 4, 3, 6}).conv(16, 1, 1).depthwise(3, 1, "padding=(5, 0)")},
+      {"columns between rows of padding",
+       Chain({1, 4, 6, 12}).conv(16, 1, 1).depthwise(1, 3, "padding=(2, 1)")},
       {"dilation",
        Chain({1, 8, 14, 13}).conv(16, 1, 1).depthwise(3, 3, "padding=(2, 2), dilation=(2, 2)")},
       {"several filters a channel", Chain({1, 8, 9, 9}).conv(16, 1, 1).depthwise(3, 3, same, 2)},
