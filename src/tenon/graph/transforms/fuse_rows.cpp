@@ -151,13 +151,9 @@ class RowKernel {
     return rows_before() > 0 || last > rows_before() + rows_between();
   }
   bool has_other_padding() const {
-    for (size_t d = 0; d < ring_->ndim(); ++d)
-      if (d != plan_.window.row && padding_of(d) > 0) return true;
+    for (size_t d = plan_.window.row + 1; d < ring_->ndim(); ++d)
+      if (extent(ring_, d) != extent(producer_.buffers.back(), d)) return true;
     return false;
-  }
-  /// Elements that the padded buffer has more than what is between, along a dimension.
-  int64_t padding_of(size_t d) const {
-    return extent(plan_.window.padded, d) - extent(producer_.buffers.back(), d);
   }
 
   // Whether a quotient or remainder depends on which part a task takes: parts are cut elsewhere.
@@ -191,11 +187,10 @@ class RowKernel {
       whole[plan_.window.row] = {at, int64(1)};
       add(whole);
     } else {
-      for (size_t d = 0; d < whole.size(); ++d) {
-        if (d == plan_.window.row) continue;
+      for (size_t d = plan_.window.row + 1; d < whole.size(); ++d) {
         const int64_t before = plan_.window.before[d];
         const int64_t inside = extent(producer_.buffers.back(), d);
-        const int64_t after = padding_of(d) - before;
+        const int64_t after = extent(ring, d) - before - inside;
         std::vector<tir::Range> box = whole;
         box[d] = {int64(0), int64(before)};
         if (before > 0) add(box);

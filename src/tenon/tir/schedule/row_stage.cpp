@@ -374,6 +374,10 @@ std::optional<RowWindow> row_window(const PrimFunc& kernel, size_t input) {
     for (const IterVar& iter : block->iter_vars)
       if (iter.kind == IterKind::kReduce) window.taps *= extent_of(iter);
   }
+  // The ring keeps rows with padding beside them; padding above them is not in it.
+  const auto extents = *constant_shape(*buffer);
+  for (size_t d = 0; has_row && d < window.row; ++d)
+    if (window.before[d] != 0 || sizes[d] != extents[d]) return std::nullopt;
   return has_row ? std::optional(window) : std::nullopt;
 }
 
