@@ -362,9 +362,9 @@ class Folder {
     for (size_t i = 0; i < bias->size(); ++i) {
       const double steps = static_cast<double>((*bias)[i]) / wanted[wanted.size() == 1 ? 0 : i];
       const double whole = std::nearbyint(steps);
-      // Floats of sums that large are no whole numbers themselves.
-      if (std::abs(whole) > (1 << 30) || std::abs(steps - whole) > 1e-3 + 1e-6 * std::abs(whole))
-        return {};
+      // Floats of sums that large are no whole numbers themselves, and NaN is none.
+      const double rest = std::abs(steps - whole);
+      if (!(std::abs(whole) <= (1 << 30) && rest <= 1e-3 + 1e-6 * std::abs(whole))) return {};
       values.push_back(static_cast<int64_t>(whole));
     }
     const auto* old = m[correction_].as<Constant>();
