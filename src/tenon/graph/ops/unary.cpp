@@ -27,6 +27,14 @@ struct UnaryRow {
 
 Expr zero(const Expr& x) { return imm(x->dtype, int64_t{0}); }
 Expr constant(const Expr& x, double value) { return imm(x->dtype, value); }
+// Whether `constant(x, value)` is `value`, but for digits behind the point: few bits hold no 6, and
+// unsigned integers nothing below 0.
+bool holds(const Expr& x, double value) {
+  if (!x->dtype.is_integer()) return true;
+  const int bits = x->dtype.bits - (x->dtype.is_uint() ? 0 : 1);
+  const double above = std::ldexp(1.0, bits);
+  return value < above && value > (x->dtype.is_uint() ? -1.0 : -above - 1);
+}
 Expr exp(const Expr& x) { return float_call(IntrinsicId::kExp, {x}); }
 
 // log(1 + exp(x)) without overflow.
@@ -231,7 +239,8 @@ std::vector<UnaryRow> rows() {
        [](const Expr& x, const Call&) { return tenon::max(x, zero(x)); }},
       {"nn.relu6", "x held in 0 to 6", Takes::kNumber, false,
        [](const Expr& x, const Call&) {
-         return tenon::min(tenon::max(x, zero(x)), imm(x->dtype, int64_t{6}));
+         const Expr positive = tenon::max(x, zero(x));
+         return holds(x, 6) ? tenon::min(positive, constant(x, 6)) : positive;
        }},
       row<SeluAttrs>("nn.selu", "gamma * (x above 0, alpha * (exp(x) - 1) below)", Takes::kFloat,
                      [](const Expr& x, const SeluAttrs& attrs) {
@@ -242,9 +251,12 @@ std::vector<UnaryRow> rows() {
                        Takes::kNumber,
                        [](const Expr& x, const ShrinkAttrs& attrs) {
                          const Expr bias = constant(x, attrs.bias);
-                         const Expr least = constant(x, -attrs.lambd);
-                         const Expr most = constant(x, attrs.lambd);
-                         return select(x < least, x + bias, select(x > most, x - bias, zero(x)));
+                         Expr out = zero(x);  // nothing is beyond a bound that the dtype lacks
+                         if (holds(x, attrs.lambd))
+                           out = select(x > constant(x, attrs.lambd), x - bias, out);
+                         if (holds(x, -attrs.lambd))
+                           out = select(x < constant(x, -attrs.lambd), x + bias, out);
+                         return out;
                        }),
       {"nn.silu", "x * sigmoid(x)", Takes::kFloat, false,
        [](const Expr& x, const Call&) { return x * float_call(IntrinsicId::kSigmoid, {x}); }},
