@@ -41,6 +41,7 @@ void weights_of_few_bits(Draft& draft, std::string_view op) {
   Shape rows = draft.shape(c.below(3), 16);
   rows.push_back(blocks * bytes * (8 / bits));
   const Item x = draft.fresh(dtype, rows);
+  if (!x.finite) return;  // sums in integers give NaN where floats may give an infinity
   const Item b = draft.constant(kUInt8, {blocks, bytes, units}, Content{Content::Kind::kFull});
   const Item scales = draft.constant(dtype, {blocks, units}, from_to(-0.25, 0.25));
   std::vector<Value> args = {x.value, b.value, scales.value};
