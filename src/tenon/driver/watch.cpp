@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/driver/watch.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,9 +45,14 @@ int64_t own_bytes() {
 /// One thread, begun with the first step; it sleeps where no step is at work.
 class Watch {
  public:
-  // Never destroyed: its thread is there until the process ends.
+  // Never destroyed: its thread is there until the process ends. A forked child gets another: the
+  // thread is not there, but the condition counts it as a sleeper, and would wait for it to wake.
   static Watch& instance() {
     static auto* watch = new Watch();
+    static const int registered =
+        pthread_atfork([] { watch->mutex_.lock(); }, [] { watch->mutex_.unlock(); },
+                       [] { watch = new Watch(watch->last_, watch->is_guest_); });
+    static_cast<void>(registered);
     return *watch;
   }
 
@@ -58,10 +64,7 @@ class Watch {
                       .begin = processor_seconds(),
                       .bytes = is_guest_ ? own_bytes() : 0,
                       .thread = std::this_thread::get_id()});
-    if (pid_ != ::getpid()) {  // the first time, and in a forked child
-      pid_ = ::getpid();
-      std::thread([this] { run(); }).detach();
-    }
+    if (!std::exchange(has_thread_, true)) std::thread([this] { run(); }).detach();
     wake_.notify_all();
     return last_;
   }
@@ -93,6 +96,10 @@ class Watch {
   }
 
  private:
+  Watch() = default;
+  // Ids go on, as steps of the parent are left in the child too.
+  Watch(int64_t last, bool is_guest) : last_(last), is_guest_(is_guest) {}
+
   void run() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -147,8 +154,7 @@ class Watch {
   std::condition_variable wake_;
   std::vector<Step> steps_;  // at work, the last to begin last
   int64_t last_ = 0;
-  pid_t pid_ = 0;
-  bool is_guest_ = false;
+  bool has_thread_ = false, is_guest_ = false;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/driver/compiler.h"
+#include "tenon/driver/probe.h"
 #include "tenon/script/parser.h"
 
 namespace tenon {
@@ -38,6 +39,35 @@ TEST(WatchDeathTest, NamesTheStepThatTakesLong) {
         _exit(0);
       },
       testing::ExitedWithCode(0), "warning\\[TN0023\\]: `Slow` has taken 0 s of processor time");
+}
+
+// The watch's thread sleeps in the parent; it is not there in the child.
+TEST(Watch, WatchesForkedProcesses) {
+  {
+    const WatchedStep step("Parent's", {.memory = int64_t{8} << 30});
+  }
+  usleep(100'000);
+  const WatchedStep outer("Outer", {.memory = int64_t{8} << 30});
+  const Outcome many = probe_call(
+      [] {
+        for (int i = 0; i < 100; ++i) {
+          const WatchedStep step("Child's", {.memory = int64_t{8} << 30});
+          if (i < 3) usleep(100'000);  // the thread sleeps
+        }
+        return 0;
+      },
+      {.time_limit = 120, .memory_limit = 0});
+  EXPECT_EQ(many.key, "success") << many.output;
+  const Outcome large = probe_call(
+      [] {
+        const WatchedStep step("Child's", {.memory = 0});
+        for (;;) pause();
+        return 0;
+      },
+      {.time_limit = 120, .memory_limit = 0});
+  EXPECT_EQ(large.key,
+            "status 1, error[TN0024]: `...` takes more than N GiB of memory, which is more than "
+            "this model should need");
 }
 
 TEST(Watch, WeightsMakeRoom) {
