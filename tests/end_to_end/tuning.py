@@ -88,6 +88,35 @@ def change(database, *commands):
     connection.close()
 
 
+def descendants(pid):
+    """Processes that a process started, and those started in turn."""
+    parents = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue  # it has just ended
+        if state != "Z":
+            parents[int(path.parent.name)] = int(parent)
+    found = {pid}
+    while more := {each for each, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(condition, process=None):
+    while not condition():
+        time.sleep(0.1)
+        assert process is None or process.poll() is None, "the search ended by itself"
+
+
 def survives_bad_plans(folder):
     """Plans under which a kernel crashes, hangs or is wrong are recorded as that, are never chosen, and not tried again."""
     (folder / "kernel.py").write_text(KERNEL)
@@ -114,23 +143,28 @@ def survives_bad_kernels(folder):
 
 
 def resumes(folder):
-    """Killed in the middle, it goes on with every record that it had; what is known is not measured again."""
+    """Killed in the middle, again and again, it goes on with every record that it had; what is known is not measured again."""
     database = folder / "resumed.db"
     words = [str(word) for word in (TENON, "tune", DIGITS, "--db", database, "--seconds", 3600, "--threads", 1)]
-    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
-    while not database.exists() or not rows(database, "SELECT name FROM sqlite_schema WHERE name = 'choice'"):
-        time.sleep(0.1)
-        assert child.poll() is None, "the search ended by itself"
-    while rows(database, "SELECT count(*) FROM measurement")[0][0] < 10:
-        time.sleep(0.1)
-        assert child.poll() is None, "the search ended by itself"
-    os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
     query = "SELECT id, kernel, plan, stage, status, ratio FROM measurement ORDER BY id"
-    before = rows(database, query)
+    before = []
+    for _ in range(3):
+        child = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        wait_until(lambda: database.exists() and rows(database, "SELECT name FROM sqlite_schema WHERE name = 'choice'"), child)
+        wait_until(lambda: len(rows(database, query)) >= len(before) + 4, child)
+        wait_until(lambda: descendants(child.pid), child)
+        seen, started = rows(database, query), descendants(child.pid)
+        child.kill()
+        child.wait()
+        # A measurement that went on would falsify those of the next search.
+        wait_until(lambda: not any(is_running(pid) for pid in started))
+        after = rows(database, query)
+        assert seen[: len(before)] == before and after[: len(seen)] == seen, (before, seen, after)
+        before = after
     run("tune", DIGITS, "--db", database, "--threads", 1, "--trials", 3)
     after = rows(database, query)
     assert after[: len(before)] == before and len(after) == len(before) + 3, (len(before), len(after))
+    assert len({row[1:4] for row in after}) == len(after), "what was known is measured again"
     assert rows(database, "PRAGMA integrity_check") == [("ok",)]
 
 

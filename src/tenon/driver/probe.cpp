@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,11 +67,15 @@ class Child {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
     read_end_ = ends[0];
+    const pid_t parent = getpid();
     pid_ = fork();
     if (pid_ < 0) fail("fork");
     if (pid_ == 0) {
-      // A group of its own, so that what it starts ends with it.
+      // A group of its own, so that what it starts ends with it; and it ends with this process,
+      // however that ends.
       setpgid(0, 0);
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(kNotStarted);
       dup2(ends[1], STDOUT_FILENO);
       dup2(ends[1], STDERR_FILENO);
       const int null = open("/dev/null", O_RDONLY);

@@ -26,7 +26,7 @@ struct ProbeOptions {
   std::string file = {};                    // whose name in the output does not tell two runs apart
 };
 
-/// Starts `arguments[0]` and waits. \throws CompileError (kRunFailed) where it cannot be started.
+/// Starts `arguments[0]` and waits; it does not outlive the caller. \throws CompileError (kRunFailed) where it cannot be started.
 Outcome probe(const std::vector<std::string>& arguments, const ProbeOptions& options = {});
 /// The same of a line for the shell.
 Outcome probe_shell(const std::string& line, const ProbeOptions& options = {});
