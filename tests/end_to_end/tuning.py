@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tenon tune`, `tenon measure` and --tuned as users run them: kernels that crash, hang or are wrong, searches that are killed, several
-writers, databases that are none, and programs that are the same for the same database.
+"""`tenon tune`, `tenon measure` and --tuned as users run them: kernels that crash, hang, take all memory or are wrong, searches that are
+killed, several writers, databases that are none, and programs that are the same for the same database.
 
     tests/end_to_end/tuning.py build/bin/tenon
 """
@@ -118,21 +118,27 @@ def wait_until(condition, process=None):
 
 
 def survives_bad_plans(folder):
-    """Plans under which a kernel crashes, hangs or is wrong are recorded as that, are never chosen, and not tried again."""
+    """Plans under which a kernel crashes, hangs, takes all memory or is wrong are recorded as that, are never chosen, and not tried again."""
     (folder / "kernel.py").write_text(KERNEL)
-    for name, what in {"crash": "__builtin_trap();", "timeout": "for (;;) calls = 32 * 48;", "wrong": "return x * 3;"}.items():
+    faults = {
+        "crash": "__builtin_trap();",
+        "timeout": "for (;;) calls = 32 * 48;",
+        "memory": "for (;;) __builtin_memset(__builtin_malloc(1 << 20), 1, 1 << 20);",
+        "wrong": "return x * 3;",
+    }
+    for name, what in faults.items():
         (folder / f"{name}.c").write_text(THEN % what)
         database = folder / f"{name}.db"
-        words = ["tune", folder / "kernel.py", "--link", folder / f"{name}.c", "--db", database, "--run-limit", 10, "--trials"]
-        said = run(*words, 4)
+        words = ["tune", folder / "kernel.py", "--link", folder / f"{name}.c", "--db", database, "--run-limit", 10, "--memory-limit", 1024]
+        said = run(*words, "--trials", 4)
         assert f" {name}" in said, said
         ended = rows(database, "SELECT plan, status FROM measurement ORDER BY id")
-        assert ended[0] == ("", "ok"), ended
-        assert name in [status for _, status in ended[1:]], ended
-        assert rows(database, "SELECT count(*) FROM choice WHERE plan IN (SELECT plan FROM measurement WHERE status != 'ok')") == [(0,)]
-        run(*words, 1)
+        assert len(ended) == 4 and ended[0] == ("", "ok") and len({plan for plan, _ in ended}) == 4, ended
+        assert [status for _, status in ended[1:]] == [name] * 3, ended
+        assert rows(database, "SELECT count(*) FROM choice") == [(0,)]
+        run(*words, "--trials", 1)
         again = rows(database, "SELECT plan, status FROM measurement ORDER BY id")
-        assert again[: len(ended)] == ended and len(again) == len(ended) + 1, again
+        assert again[:4] == ended and len(again) == 5 and again[4][0] not in [plan for plan, _ in ended], again
 
 
 def survives_bad_kernels(folder):

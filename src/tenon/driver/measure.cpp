@@ -18,6 +18,7 @@
 #include "tenon/driver/probe.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/graph/builder.h"
+#include "tenon/support/limit_codes.h"
 #include "tenon/support/temporary_files.h"
 #include "tenon/support/usage_codes.h"
 #include "tenon/tir/schedule/default_schedule.h"
@@ -346,6 +347,14 @@ static JobResult measure_here(const Job& job, const std::string& path, const IRM
   return result;
 }
 
+// C code that gets no memory mostly crashes, and the system kills who takes it all: what held most of
+// the limit when a signal ended it is taken for that.
+static bool is_out_of_memory(const Outcome& outcome, int64_t limit) {
+  if (outcome.kind == Outcome::Kind::kSignal) return limit > 0 && outcome.peak_bytes > limit / 2;
+  return outcome.kind == Outcome::Kind::kFailure &&
+         outcome.output.find(fmt::format("error[{}]", kTooMuchMemory.id)) != std::string::npos;
+}
+
 JobResult measure(const Job& job, const std::string& path) {
   const IRModule module = module_of(job, path);
   const TemporaryFolder folder;
@@ -360,7 +369,11 @@ JobResult measure(const Job& job, const std::string& path) {
   JobResult result = result_of(job);
   tune::Measurement& out = result.measurement;
   out.detail = outcome.key;
-  if (outcome.kind == Outcome::Kind::kSignal) {
+  if (is_out_of_memory(outcome, job.memory_bytes)) {
+    out.status = Status::kOutOfMemory;
+    out.detail += fmt::format(", with {} MiB of memory of the {} that it may take",
+                              outcome.peak_bytes >> 20, job.memory_bytes >> 20);
+  } else if (outcome.kind == Outcome::Kind::kSignal) {
     out.status = Status::kCrash;
   } else if (outcome.kind == Outcome::Kind::kTimeLimit) {
     out.status = Status::kTimeout;

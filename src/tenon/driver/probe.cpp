@@ -118,8 +118,10 @@ class Child {
     }
     if (outcome.kind == Outcome::Kind::kTimeLimit) kill(-pid_, SIGKILL);
     int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    rusage used = {};
+    while (wait4(pid_, &status, 0, &used) < 0 && errno == EINTR) {
     }
+    outcome.peak_bytes = int64_t{used.ru_maxrss} << 10;
     kill(-pid_, SIGKILL);  // what it left running
     if (outcome.kind == Outcome::Kind::kTimeLimit) return outcome;
     if (WIFSIGNALED(status)) {

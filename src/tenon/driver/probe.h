@@ -16,6 +16,7 @@ struct Outcome {
   int status = 0;      // the exit status, or the signal's number
   std::string key;     // equal for two runs that fail in the same way: "status 1, error[TN0104]"
   std::string output;  // the end of both streams
+  int64_t peak_bytes = 0;  // of memory that it held; of the largest process, where it had several
 
   bool failed() const { return kind != Kind::kSuccess; }
 };
