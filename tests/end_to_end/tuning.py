@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`tenon tune`, `tenon measure` and --tuned as users run them: kernels that crash, hang, take all memory or are wrong, searches that are
-killed, several writers, databases that are none, and programs that are the same for the same database.
+killed, nodes of a cluster that go away, several writers, databases that are none, and programs that are the same for the same database.
 
     tests/end_to_end/tuning.py build/bin/tenon
 """
@@ -230,6 +230,116 @@ def is_deterministic(folder):
     assert "refused" in run("explain", DIGITS, "--tuned", database, "--pass", "DefaultSchedule"), said
 
 
+def cluster(folder, deaths=0, is_mixed=False):
+    """Scripts in the place of Slurm's, and their folder: two nodes that share the jobs of an array.
+
+    The first node goes away in the middle of its first job, in so many submissions. In a mixed cluster the second one is of another kind.
+    """
+    folder.mkdir()
+    (folder / "sbatch").write_text(f"""#!{sys.executable}
+import os, pathlib, subprocess, sys, time
+folder, deaths, is_mixed = pathlib.Path({str(folder)!r}), {deaths}, {is_mixed}
+
+def measures(pid):
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(path.read_text().rpartition(")")[2].split()[1]) == pid:
+                return True
+        except OSError:
+            continue
+    return False
+
+def be_node(node, submission, elements):
+    for element in elements:
+        dies = node == 0 and submission < deaths
+        # A result replaces another as a whole; a node that went away gives none.
+        script = pathlib.Path(sys.argv[-1]).read_text().replace("$SLURM_ARRAY_TASK_ID", element)
+        result = pathlib.Path(script.split()[-1])
+        measured = folder / f"{{submission}}.{{element}}"
+        job = subprocess.Popen(["sh", "-c", script.replace(str(result), str(measured))])
+        if dies:
+            while job.poll() is None and not measures(job.pid):
+                time.sleep(0.01)
+            job.kill()
+            return
+        job.wait()
+        if is_mixed and node == 1:
+            text = measured.read_text()
+            machine = text.split('"machine": "')[1].split('"')[0]
+            measured.write_text(text.replace(machine, "another"))
+        measured.rename(result)
+
+submission = len(list(folder.glob("submitted.*")))
+(folder / f"submitted.{{submission}}").write_text(" ".join(sys.argv[1:]))
+elements = next(word for word in sys.argv if word.startswith("--array=")).removeprefix("--array=").split(",")
+for node in (0, 1):
+    runs = folder / f"runs.{{100 + submission}}.{{node}}"
+    runs.touch()
+    if os.fork() == 0:
+        os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+        os.dup2(1, 2)
+        os.setsid()
+        try:
+            be_node(node, submission, elements[node::2])
+        finally:
+            runs.unlink()
+            os._exit(0)
+print(100 + submission)
+""")
+    (folder / "squeue").write_text(f"""#!/bin/sh
+for word; do job=${{word#--job=}}; done
+for each in {folder}/runs.$job.*; do test -e $each && echo RUNNING; done
+exit 0
+""")
+    for name in ("sbatch", "squeue"):
+        (folder / name).chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def uses_a_cluster(folder):
+    """Measurements as arrays of jobs for Slurm: those whose node goes away are submitted again, three times in all."""
+    shared = folder / "shared"
+    shared.mkdir()
+    words = ["tune", DIGITS, "--launcher", "slurm", "--launcher-folder", shared, "--launcher-option=--exclusive", "--threads", 1]
+    query = "SELECT status, count(*) FROM measurement GROUP BY status ORDER BY status"
+
+    def arrays(path):
+        submitted = [(path / f"submitted.{i}").read_text().split() for i in range(len(list(path.glob("submitted.*"))))]
+        assert all("--requeue" in each and "--exclusive" in each for each in submitted), submitted
+        return [word.removeprefix("--array=") for each in submitted for word in each if word.startswith("--array=")]
+
+    # The node comes back for the third submission.
+    database = folder / "back.db"
+    run(*words, "--db", database, "--trials", 4, env=cluster(folder / "back", deaths=2))
+    assert arrays(folder / "back") == ["0,1,2,3", "0,2", "0"], arrays(folder / "back")
+    assert rows(database, query) == [("ok", 4)]
+    assert not list(shared.iterdir()), "files of jobs are left"
+
+    # It does not: its job is lost, as that is recorded, and not submitted again.
+    database = folder / "lost.db"
+    path = cluster(folder / "lost", deaths=99)
+    run(*words, "--db", database, "--trials", 4, env=path)
+    assert rows(database, query) == [("lost", 1), ("ok", 3)]
+    assert rows(database, "SELECT detail FROM measurement WHERE status = 'lost'") == [("no result after 3 submissions",)]
+    run(*words, "--db", database, "--trials", 1, env=cluster(folder / "well"))
+    assert rows(database, query) == [("lost", 1), ("ok", 4)]
+
+    # Results are kept by the machine that they came from.
+    database = folder / "mixed.db"
+    said = run(*words, "--db", database, "--trials", 4, env=cluster(folder / "mixed", is_mixed=True))
+    assert "2 results are of other kinds of machines than this one: they are kept apart" in said, said
+    kinds = dict(rows(database, "SELECT machine, count(*) FROM measurement WHERE status = 'ok' GROUP BY machine"))
+    assert len(kinds) == 2 and set(kinds.values()) == {2} and kinds["another"] == 2, kinds
+    assert {machine for machine, in rows(database, "SELECT fingerprint FROM machine")} == set(kinds)
+
+    refuses = folder / "refuses"
+    refuses.mkdir()
+    (refuses / "sbatch").write_text("#!/bin/sh\necho no partition; exit 1\n")
+    (refuses / "sbatch").chmod(0o755)
+    said = run(*words, "--db", folder / "refused.db", env={"PATH": f"{refuses}:{os.environ['PATH']}"}, status=1)
+    assert "`sbatch" in said and "ended with status 1: no partition" in said, said
+
+
 def tells_bad_files(folder):
     """Databases and jobs that are none."""
     (folder / "text.db").write_text("no database, but a file that is long enough to have a header of one hundred bytes" * 9)
@@ -276,7 +386,7 @@ def tells_bad_files(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for test in (survives_bad_plans, survives_bad_kernels, resumes, takes_several_writers, is_deterministic, tells_bad_files):
+        for test in (survives_bad_plans, survives_bad_kernels, resumes, takes_several_writers, is_deterministic, uses_a_cluster, tells_bad_files):
             test(folder)
             print(f"{test.__name__}: ok", flush=True)
 
