@@ -77,7 +77,7 @@ TunableKernels tunable_kernels(const IRModule& prepared, const CompileRequest& r
       continue;
     }
     found.module = alone(module, name);
-    if (tune::Proposer(found.module, found.job.hash).default_plan().empty()) {
+    if (tune::Proposer(found.module, found.job.hash, 1).default_plan().empty()) {
       out.left.emplace_back(name, "none of its blocks has a plan");
       continue;
     }

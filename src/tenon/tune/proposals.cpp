@@ -161,8 +161,19 @@ void change_algorithm(const Json& plan, size_t block, std::vector<Change>& out) 
   }
 }
 
-std::vector<Change> changes_of(const Json& plan) {
+// The first block says it for the whole kernel.
+void change_threads(const Json& plan, std::vector<Change>& out) {
+  Json changed = plan;
+  if (changed[0].contains("serial"))
+    changed[0].erase("serial");
+  else
+    changed[0]["serial"] = true;
+  out.push_back({Move::kSerial, std::move(changed)});
+}
+
+std::vector<Change> changes_of(const Json& plan, int64_t threads) {
   std::vector<Change> out;
+  if (threads > 1) change_threads(plan, out);
   for (size_t block = 0; block < plan.size(); ++block) {
     for (size_t nest = 0; nest < plan[block]["nests"].size(); ++nest)
       NestChanges(plan, block, nest, out).all();
@@ -173,8 +184,8 @@ std::vector<Change> changes_of(const Json& plan) {
 
 }  // namespace
 
-Proposer::Proposer(IRModule module, std::string hash)
-    : module_(std::move(module)), hash_(std::move(hash)) {
+Proposer::Proposer(IRModule module, std::string hash, int64_t threads)
+    : module_(std::move(module)), hash_(std::move(hash)), threads_(threads) {
   const auto scheduled = schedule("");
   default_ = scheduled ? scheduled->plan : "";
 }
@@ -214,7 +225,7 @@ void Proposer::add(std::vector<Proposal>& out, Move move, const std::string& pla
 std::vector<Proposal> Proposer::next_to(const std::string& plan) {
   if (plan.empty()) return {};
   std::vector<Proposal> all;
-  for (const Change& change : changes_of(Json::parse(plan)))
+  for (const Change& change : changes_of(Json::parse(plan), threads_))
     add(all, change.move, change.plan.dump());
   std::map<Move, std::vector<Proposal>> kinds;
   for (Proposal& each : all) kinds[each.move].push_back(std::move(each));

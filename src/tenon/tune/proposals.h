@@ -17,6 +17,7 @@ enum class Move : uint8_t {
   kTile,
   kUnrolling,
   kTasks,
+  kSerial,     // one thread, or all
   kAlgorithm,  // and the forms of Winograd's
   kOrder,      // of loops
   kPrefetches,
@@ -33,8 +34,9 @@ struct Proposal {
 /// Proposes plans of one kernel.
 class Proposer {
  public:
-  /// \param module  the kernel alone, with the attributes by which it is scheduled
-  Proposer(IRModule module, std::string hash);
+  /// \param module   the kernel alone, with the attributes by which it is scheduled
+  /// \param threads  that it will run on
+  Proposer(IRModule module, std::string hash, int64_t threads);
 
   /// What the model chooses; empty where no block of the kernel is planned.
   const std::string& default_plan() const { return default_; }
@@ -53,6 +55,7 @@ class Proposer {
 
   IRModule module_;
   std::string hash_, default_;
+  int64_t threads_;
   std::map<std::string, std::optional<Scheduled>> known_;  // by what was asked for
 };
 

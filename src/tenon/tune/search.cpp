@@ -118,7 +118,8 @@ std::optional<Job> Search::next_of(size_t i) {
     return job;
   }
   if (!progress.proposer)
-    progress.proposer = std::make_unique<Proposer>(kernels_[i].module, kernels_[i].job.hash);
+    progress.proposer =
+        std::make_unique<Proposer>(kernels_[i].module, kernels_[i].job.hash, options_.threads);
   if (progress.since_gain >= options_.patience) {
     progress.is_done = true;
     return std::nullopt;

@@ -465,6 +465,7 @@ TEST_P(DefaultSchedule, KeepsTheResultWithOtherPlans) {
     Changes changes(seed);
     for (Json& plan : other["plans"])
       for (Json& nest : plan["nests"]) changes.change(nest);
+    if (seed % 4 == 3 && !other["plans"].empty()) other["plans"].back()["serial"] = true;
     SCOPED_TRACE(other.dump(1));
     if (other == chosen) continue;
     try {

@@ -189,6 +189,37 @@ TEST(PlanFile, EveryDecisionShows) {
   differs("tasks", nullptr);
 }
 
+// Of the whole kernel, at any of its blocks; told where the kernel had tasks.
+TEST(PlanFile, AKernelOnOneThread) {
+  const auto tasks = [](const IRModule& module) {
+    int count = 0;
+    walk<For>(module.find<PrimFunc>("kernel")->body,
+              [&](const For& loop) { count += loop.kind == ForKind::kParallel; });
+    return count;
+  };
+  for (const char* target : kTargets) {
+    const IRModule module = module_of(matmul(int64(128), 512, 256), target);
+    const Scheduled chosen = schedule(module);
+    EXPECT_EQ(tasks(chosen.module), 1);
+    Json file = Json::parse(chosen.file);
+    EXPECT_FALSE(file["plans"][0].contains("serial"));
+    file["plans"][0]["serial"] = true;
+    const Scheduled serial = schedule(module, file.dump());
+    EXPECT_EQ(tasks(serial.module), 0);
+    EXPECT_EQ(Json::parse(serial.file)["plans"][0]["serial"], true);
+    EXPECT_TRUE(structural_equal(schedule(module, serial.file).module, serial.module));
+    file["plans"][0]["serial"] = false;
+    EXPECT_TRUE(structural_equal(schedule(module, file.dump()).module, chosen.module));
+  }
+  const IRModule small = module_of(matmul(int64(1), 4, 2), kAvx2);
+  Json file = Json::parse(schedule(small).file);
+  EXPECT_EQ(tasks(schedule(small).module), 0);
+  file["plans"][0]["serial"] = true;
+  EXPECT_EQ(schedule(small, file.dump()).file, schedule(small).file);
+  EXPECT_EQ(misfit(small, plans("", "\"serial\": 1,\n")),
+            "2: `serial` is 1; expected true or false");
+}
+
 TEST(PlanFile, AnotherAlgorithm) {
   const IRModule module = module_of(matmul(int64(128), 512, 256), kAvx2);
   const auto with = [](const char* algorithm) {
@@ -293,7 +324,7 @@ TEST(PlanFile, WhatIsNoPlan) {
       {"{\"version\": 1, \"plans\": [\n{\"block\": \"b\"}]}", "2: field `kernel` is missing"},
       {plans("{}", "\"algorithms\": 1,\n"),
        "2: there is no field `algorithms`; did you mean `algorithm`?; expected of kernel, hash, "
-       "block, algorithm, winograd, nests, refused"},
+       "block, algorithm, winograd, serial, nests, refused"},
       {plans("{\"tiles\": 1}").replace(plans("").find("tiles"), 5, "tile"),
        "2: `algorithm` is \"tile\"; expected one of winograd, tiles, rows, row-reduction, "
        "planar-window, "

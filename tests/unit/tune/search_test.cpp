@@ -164,7 +164,7 @@ TEST_F(SearchTest, KeepsResultsOfOtherMachinesApart) {
 
 TEST_F(SearchTest, ProposalsFitAndAreTheSameEachTime) {
   const Kernel kernel = product();
-  Proposer one(kernel.module, kernel.job.hash), other(kernel.module, kernel.job.hash);
+  Proposer one(kernel.module, kernel.job.hash, 2), other(kernel.module, kernel.job.hash, 2);
   const std::vector<Proposal> proposals = one.next_to(one.default_plan());
   const std::vector<Proposal> again = other.next_to(other.default_plan());
   ASSERT_GT(proposals.size(), 10U);
@@ -173,6 +173,19 @@ TEST_F(SearchTest, ProposalsFitAndAreTheSameEachTime) {
     EXPECT_EQ(proposals[i].plan, again[i].plan);
     EXPECT_NE(proposals[i].plan, one.default_plan());
     EXPECT_FALSE(plans_of(proposals[i].plan, kernel.job.hash, "test").empty());
+  }
+}
+
+// One thread is no choice where there is only one.
+TEST_F(SearchTest, ProposesOneThreadWhereThereAreSeveral) {
+  const Kernel kernel = product();
+  for (const int64_t threads : {1, 2}) {
+    Proposer proposer(kernel.module, kernel.job.hash, threads);
+    const std::vector<Proposal> proposals = proposer.next_to(proposer.default_plan());
+    const auto serial = std::count_if(proposals.begin(), proposals.end(), [](const Proposal& each) {
+      return each.move == Move::kSerial;
+    });
+    EXPECT_EQ(serial, threads - 1);
   }
 }
 

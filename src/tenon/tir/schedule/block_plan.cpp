@@ -35,6 +35,7 @@ std::string str(const BlockPlan& plan) {
         form->tile, form->block_tiles, form->seconds * 1e6, form->direct_seconds * 1e6);
   for (size_t i = 0; i < plan.tiles.size(); ++i)
     text += (i == 0 ? ": " : "; then ") + str(plan.tiles[i]);
+  if (plan.is_serial) text += "; the kernel on one thread";
   for (const auto& [algorithm, why] : plan.refused)
     text += fmt::format("; no {}: {}", name_of(algorithm), why);
   return text;
@@ -102,6 +103,7 @@ Json json_of(const BlockPlan& plan, const std::string& kernel, const std::string
                {"algorithm", name_of(plan.algorithm)}};
   if (const auto& form = plan.winograd)
     json["winograd"] = {{"tile", form->tile}, {"block_tiles", form->block_tiles}};
+  if (plan.is_serial) json["serial"] = true;
   json["nests"] = nests;
   json["refused"] = refused;
   return json;

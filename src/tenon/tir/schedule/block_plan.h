@@ -31,6 +31,8 @@ struct BlockPlan {
   std::vector<TilePlan> tiles;  // of kTiles: one for each nest; of kWinograd: of the products
   std::vector<std::pair<Algorithm, std::string>> refused;  // what was tried before, and why not
   std::optional<WinogradChoice> winograd = {};             // of kWinograd
+  bool is_serial =
+      false;  // of a kernel's first: without the tasks that its blocks would be cut into
 };
 
 const char* name_of(BlockPlan::Algorithm algorithm);

@@ -637,7 +637,7 @@ Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& nam
   return with(function, [&](PrimFunc& copy) { copy.attrs.erase(name); });
 }
 
-// A function that runs inside of a task: it makes none.
+// Its loops run on the thread that calls it.
 static Ref<PrimFunc> without_tasks(const Ref<PrimFunc>& function) {
   return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
     const auto* loop = node.as<For>();
@@ -645,6 +645,20 @@ static Ref<PrimFunc> without_tasks(const Ref<PrimFunc>& function) {
     return make<For>(loop->loop_var, loop->min, loop->extent, ForKind::kSerial, loop->body,
                      loop->annotations, loop->origin);
   });
+}
+
+// Where a plan asks for it: giving work to other threads takes longer than some kernels do. The first
+// plan tells it, where the kernel had tasks.
+static Ref<PrimFunc> serial_as_given(const Ref<PrimFunc>& scheduled, std::vector<BlockPlan>& plans,
+                                     const std::vector<const GivenPlan*>& given) {
+  const bool is_asked = std::any_of(plans.begin(), plans.end(), [&](const BlockPlan& plan) {
+    const GivenPlan* found = find_plan(given, plan.block);
+    return found && found->is_serial;
+  });
+  if (!is_asked) return scheduled;
+  Ref<PrimFunc> serial = without_tasks(scheduled);
+  plans.front().is_serial = !serial.same_as(scheduled);
+  return serial;
 }
 
 bool takes_fast_forms(const IRModule& module, const Target& target) {
@@ -679,6 +693,7 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
       const Schedule schedule = schedule_as_fits(plain, target, plans, plans_given, is_fast);
       Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *kernel);
       if (kernel->attrs.flag(kRunsInTask)) scheduled = without_tasks(scheduled);
+      scheduled = serial_as_given(scheduled, plans, plans_given);
       module.set(name, without_attr(scheduled, kScratchRoom)->with_attr("tir.is_scheduled", true));
       report(name, hash, schedule, plans, kernel->origin);
     } catch (const CompileError& error) {

@@ -246,6 +246,7 @@ BlockPlan::Algorithm algorithm_of(const Item& item) {
 GivenPlan plan_of(const Item& item) {
   BlockPlan all;
   all.winograd.emplace();
+  all.is_serial = true;
   item.with_members(names_of(json_of(all, "", "")));
   GivenPlan plan;
   plan.origin = item.place();
@@ -253,6 +254,7 @@ GivenPlan plan_of(const Item& item) {
   if (const auto hash = item.find("hash")) plan.hash = hash->text();
   plan.block = item.need("block").text();
   plan.algorithm = algorithm_of(item.need("algorithm"));
+  if (const auto serial = item.find("serial")) plan.is_serial = serial->flag();
   if (const auto nests = item.find("nests"))
     for (const Item& nest : nests->items()) plan.nests.push_back(nest_of(nest));
   const bool is_winograd = plan.algorithm == BlockPlan::Algorithm::kWinograd;

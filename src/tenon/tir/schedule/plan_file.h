@@ -58,6 +58,7 @@ struct GivenPlan {
   BlockPlan::Algorithm algorithm = BlockPlan::Algorithm::kLoops;
   std::vector<GivenNest> nests;                 // none: as the model chooses
   std::optional<WinogradChoice> winograd = {};  // of kWinograd; none: as the model chooses
+  bool is_serial = false;                       // the whole kernel, on one thread
   bool is_tuned = false;  // from a database: it is for many programs, and may not fit this one
 };
 
