@@ -247,8 +247,10 @@ std::optional<Choice> Database::choice(const MeasureKey& key) const {
 std::map<std::string, Choice> Database::choices(const std::string& target,
                                                 const std::string& machine) const {
   Statement rows(*this,
-                 "SELECT kernel, plan, ratio FROM choice WHERE target = ? AND machine = ? "
-                 "ORDER BY ratio, threads, compiler");
+                 "SELECT kernel, plan, ratio FROM choice WHERE target = ?1 AND machine = ?2 "
+                 "AND threads = (SELECT max(threads) FROM measurement "
+                 "WHERE kernel = choice.kernel AND target = ?1 AND machine = ?2) "
+                 "ORDER BY ratio, compiler");
   rows.bind(target).bind(machine);
   std::map<std::string, Choice> out;
   while (rows.step()) out.emplace(rows.text(0), Choice{rows.text(1), rows.number(2)});

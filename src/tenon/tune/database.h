@@ -78,8 +78,8 @@ class Database {
   /// \param choice  nothing: the default plan again
   void choose(const MeasureKey& key, const std::optional<Choice>& choice);
   std::optional<Choice> choice(const MeasureKey& key) const;
-  /// Of all kernels, by their hashes. Where there are several (of other numbers of threads, by other
-  /// compilers), the one of the largest gain.
+  /// Of all kernels, by their hashes. A kernel that was measured on several numbers of threads has the
+  /// plan of the most, or none; of several compilers the one of the largest gain.
   std::map<std::string, Choice> choices(const std::string& target,
                                         const std::string& machine) const;
 

@@ -126,6 +126,26 @@ TEST_F(SearchTest, DoesNotTakeWhatIsFasterOnce) {
   EXPECT_FALSE(Database(path_, Database::Open::kRead).choice(key()));
 }
 
+// A plan for one thread may be slow on two.
+TEST_F(SearchTest, TakesPlansOfTheMostThreads) {
+  Database database(path_, Database::Open::kWrite);
+  MeasureKey one = key(), two = key();
+  two.threads = 2;
+  const auto plan = [&] {
+    const auto choices = database.choices(one.target, one.machine);
+    return choices.empty() ? "" : choices.at(one.kernel).plan;
+  };
+  Measurement measurement;
+  measurement.plan = "a";
+  database.add(one, measurement);
+  database.choose(one, Choice{"a", 0.5});
+  EXPECT_EQ(plan(), "a");
+  database.add(two, measurement);
+  EXPECT_EQ(plan(), "");
+  database.choose(two, Choice{"b", 0.9});
+  EXPECT_EQ(plan(), "b");
+}
+
 TEST_F(SearchTest, TakesNothingThatIsWrongOrCrashes) {
   run(60, [](const Job& job) {
     JobResult result = made_up(job);
