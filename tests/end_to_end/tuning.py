@@ -152,7 +152,7 @@ def resumes(folder):
     """Killed in the middle, again and again, it goes on with every record that it had; what is known is not measured again."""
     database = folder / "resumed.db"
     words = [str(word) for word in (TENON, "tune", DIGITS, "--db", database, "--seconds", 3600, "--threads", 1)]
-    query = "SELECT id, kernel, plan, stage, status, ratio FROM measurement ORDER BY id"
+    query = "SELECT id, kernel, plan, stage, status, ratio FROM measurement WHERE stage < 2 ORDER BY id"
     before = []
     for _ in range(3):
         child = subprocess.Popen(words, stdout=subprocess.DEVNULL)
@@ -182,8 +182,56 @@ def takes_several_writers(folder):
     for child in both:
         said = child.communicate()[0]
         assert child.returncode == 0, said
-    assert rows(database, "SELECT threads, count(*) FROM measurement GROUP BY threads ORDER BY threads") == [(1, 10), (2, 10)]
+    assert rows(database, "SELECT threads, count(*) FROM measurement WHERE stage < 2 GROUP BY threads ORDER BY threads") == [(1, 10), (2, 10)]
     assert rows(database, "PRAGMA integrity_check") == [("ok",)]
+
+
+# A product whose plain loops are slow.
+PRODUCT = """
+from tenon.script import ir as I, tir as T, relax as R
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def product(a: T.Buffer((192, 192), "float32"), b: T.Buffer((192, 192), "float32"), c: T.Buffer((192, 192), "float32")):
+        for i, j, k in T.grid(192, 192, 192):
+            with T.block("sum"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    c[vi, vj] = T.float32(0)
+                c[vi, vj] = c[vi, vj] + a[vi, vk] * b[vk, vj]
+    @R.function
+    def main(a: R.Tensor((192, 192), "float32"), b: R.Tensor((192, 192), "float32")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.product, (a, b), out_sinfo=R.Tensor((192, 192), "float32"))
+            R.output(y)
+        return y
+"""
+
+
+def looks_at_the_network(folder):
+    """A plan that was faster alone is given up where the network is slower by it, and not looked at again."""
+    (folder / "product.py").write_text(PRODUCT)
+    database = folder / "network.db"
+    words = ["tune", folder / "product.py", "--db", database, "--threads", 1, "--trials", 1]
+    assert "the network takes" not in run(*words), "there is no plan yet"
+    key = rows(database, "SELECT kernel, target, machine, threads, compiler FROM measurement")[0]
+    plan = json.dumps([{"block": "sum", "algorithm": "loops", "nests": []}])
+    for stage in (0, 1):
+        change(
+            database,
+            (
+                "INSERT INTO measurement(kernel, target, machine, threads, compiler, plan, stage, status, ratio, median_us, default_us, "
+                "detail) VALUES(?, ?, ?, ?, ?, ?, ?, 'ok', 0.5, 1, 2, '')",
+                (*key, plan, stage),
+            ),
+        )
+    for _ in range(2):
+        run(*words)
+        given_up = rows(database, "SELECT ratio, detail FROM measurement WHERE plan = ? AND stage = 2", plan)
+        assert len(given_up) == 1 and given_up[0][0] >= 1 and given_up[0][1] == "between other kernels", given_up
+        assert rows(database, "SELECT count(*) FROM choice WHERE plan = ?", plan) == [(0,)]
 
 
 def is_deterministic(folder):
@@ -387,7 +435,7 @@ def tells_bad_files(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for test in (survives_bad_plans, survives_bad_kernels, resumes, takes_several_writers, is_deterministic, uses_a_cluster, tells_bad_files):
+        for test in (survives_bad_plans, survives_bad_kernels, resumes, takes_several_writers, looks_at_the_network, is_deterministic, uses_a_cluster, tells_bad_files):
             test(folder)
             print(f"{test.__name__}: ok", flush=True)
 

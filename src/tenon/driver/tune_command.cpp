@@ -11,6 +11,7 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/launcher.h"
 #include "tenon/driver/measure.h"
+#include "tenon/driver/network_check.h"
 #include "tenon/driver/option_table.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/tunable.h"
@@ -78,7 +79,7 @@ std::string ended_text(const Search::State& state) {
 }
 
 nlohmann::ordered_json json_of(const TuneOptions& options, const Search& search,
-                               const TunableKernels& found) {
+                               const TunableKernels& found, const TimesInTurn& network) {
   auto kernels = nlohmann::ordered_json::array(), left = nlohmann::ordered_json::array();
   for (const Search::State& state : search.states()) {
     kernels.push_back({{"kernel", state.kernel->job.kernel},
@@ -93,10 +94,17 @@ nlohmann::ordered_json json_of(const TuneOptions& options, const Search& search,
       kernels.back()["ended"][tune::name_of(status)] = count;
   }
   for (const auto& [name, why] : found.left) left.push_back({{"kernel", name}, {"reason", why}});
-  return {{"model", options.model}, {"database", options.db}, {"kernels", kernels}, {"left", left}};
+  nlohmann::ordered_json whole;
+  if (network.usual_us > 0)
+    whole = {{"default_us", network.usual_us}, {"tuned_us", network.tuned_us}};
+  return {{"model", options.model},
+          {"database", options.db},
+          {"kernels", kernels},
+          {"left", left},
+          {"network", whole}};
 }
 
-void print(const Search& search, const TunableKernels& found) {
+void print(const Search& search, const TunableKernels& found, const TimesInTurn& network) {
   fmt::print("{:>10} {:>6} {:>7} {:>6}  {}\n", "default us", "calls", "tuned", "tried", "kernel");
   int64_t gained = 0, measured = 0;
   for (const Search::State& state : search.states()) {
@@ -109,6 +117,54 @@ void print(const Search& search, const TunableKernels& found) {
   }
   for (const auto& [name, why] : found.left) fmt::print("{:>33}  {}: {}\n", "-", name, why);
   fmt::print("{} of {} kernels have a faster plan\n", gained, measured);
+  if (network.usual_us > 0)
+    fmt::print("the network takes {} by them, {} by the default plans\n",
+               time_text(network.tuned_us / 1e6), time_text(network.usual_us / 1e6));
+}
+
+// The hashes of the plans to give up: those whose kernel is not faster between the others, or, where the
+// network as a whole is slower although each of them is, the half that gains least.
+std::vector<std::string> slower_in_network(const NetworkTimes& times) {
+  std::vector<std::string> out;
+  std::vector<std::pair<double, std::string>> gains;
+  for (const auto& [hash, kernel] : times.kernels) {
+    if (kernel.is_slower()) out.push_back(hash);
+    gains.emplace_back(kernel.usual_us - kernel.tuned_us, hash);
+  }
+  if (!out.empty() || !times.network.is_slower()) return out;
+  std::sort(gains.begin(), gains.end());
+  gains.resize((gains.size() + 1) / 2);
+  for (auto& [gain, hash] : gains) out.push_back(std::move(hash));
+  return out;
+}
+
+// Until the network is faster by its plans, or has none: others take the place of those given up, and are
+// looked at too. Returns what it takes in the end.
+TimesInTurn confirm(Search& search, const IRModule& prepared, const CompileRequest& request,
+                    const TuneOptions& options) {
+  for (;;) {
+    std::map<std::string, std::string> tuned;
+    for (const Search::State& state : search.states())
+      if (state.choice) tuned.emplace(state.kernel->job.hash, state.choice->plan);
+    if (tuned.empty()) return {};
+    const double seconds = std::clamp(options.seconds / 20, 1.0, 30.0);
+    const NetworkTimes times =
+        times_in_turn(prepared, request, tuned, options.target, parse_dims(options.dims), seconds);
+    if (!times.failure.empty()) {
+      warn(kRunFailed, {}, "the network is not measured as a whole by its plans: it ended with {}",
+           times.failure);
+      return {};
+    }
+    const std::vector<std::string> slower = slower_in_network(times);
+    if (slower.empty()) return times.network;
+    for (const std::string& hash : slower) {
+      const TimesInTurn& kernel = times.kernels.at(hash);
+      const bool is_kernel = kernel.is_slower();
+      const TimesInTurn& seen = is_kernel ? kernel : times.network;
+      search.give_up(hash, seen.usual_us, seen.tuned_us,
+                     is_kernel ? "between other kernels" : "the network as a whole");
+    }
+  }
 }
 
 int tune_model(const TuneOptions& options) {
@@ -126,8 +182,8 @@ int tune_model(const TuneOptions& options) {
   };
   if (options.launcher.name == "local") llvm_backend::check_runs_here(request.target);
   tune::Database database(options.db, tune::Database::Open::kWrite);
-  TunableKernels found =
-      tunable_kernels(model.read(options.model), request, parse_dims(options.dims));
+  const IRModule prepared = model.read(options.model);
+  TunableKernels found = tunable_kernels(prepared, request, parse_dims(options.dims));
   complete(found, options, request.target);
   const auto launcher = make_launcher(options.launcher);
   const tune::Machine machine = tune::this_machine(llvm_backend::host_target());
@@ -149,15 +205,20 @@ int tune_model(const TuneOptions& options) {
       search.record(job, result);
     });
   }
+  TimesInTurn network;
+  if (options.launcher.name == "local") {
+    progress.show(options.model + ": the network by its plans");
+    network = confirm(search, prepared, request, options);
+  }
   progress.clear();
   if (search.strays() > 0)
     warn(kNotUsed, {},
          "{} results are of other kinds of machines than this one: they are kept apart",
          search.strays());
   if (options.json)
-    print_json(json_of(options, search, found));
+    print_json(json_of(options, search, found, network));
   else
-    print(search, found);
+    print(search, found, network);
   return 0;
 }
 

@@ -38,16 +38,21 @@ void Search::take(size_t i, const Measurement& measurement) {
   progress.since_gain = gains ? 0 : progress.since_gain + 1;
 }
 
-// The fastest plan that both measurements, and the network where it was asked, hold for faster.
+// The fastest plan that both measurements hold for faster, and that was not given up.
 std::optional<Choice> Search::best(const Progress& progress) const {
+  // Where the kernel alone misleads it does so about the next plan too.
+  constexpr int64_t kMostGivenUp = 2;
+  const auto given_up =
+      std::count_if(progress.known.begin(), progress.known.end(),
+                    [](const auto& each) { return each.first.second == kInNetwork; });
+  if (given_up >= kMostGivenUp) return std::nullopt;
   std::optional<Choice> best;
   for (const auto& [key, first] : progress.known) {
     const auto& [plan, stage] = key;
     if (stage != kFirst || plan.empty() || first.status != Status::kOk) continue;
     const auto again = progress.known.find({plan, kConfirmed});
     if (again == progress.known.end() || again->second.status != Status::kOk) continue;
-    const auto network = progress.known.find({plan, kInNetwork});
-    if (network != progress.known.end() && network->second.ratio >= 1) continue;
+    if (progress.known.contains({plan, kInNetwork})) continue;
     const double ratio = std::max(first.ratio, again->second.ratio);
     if (ratio < options_.gain && (!best || ratio < best->ratio)) best = Choice{plan, ratio};
   }
@@ -184,6 +189,24 @@ void Search::record(const Job& job, const JobResult& result) {
       ++strays_;
       return;
     }
+    take(i, measurement);
+    settle(i);
+  }
+}
+
+void Search::give_up(const std::string& hash, double usual_us, double tuned_us,
+                     const std::string& where) {
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    const std::optional<Choice> choice = best(progress_[i]);
+    if (kernels_[i].job.hash != hash || !choice) continue;
+    Measurement measurement;
+    measurement.plan = choice->plan;
+    measurement.stage = kInNetwork;
+    measurement.ratio = usual_us > 0 ? tuned_us / usual_us : 1;
+    measurement.median_us = tuned_us;
+    measurement.default_us = usual_us;
+    measurement.detail = where;
+    database_.add(key_of(kernels_[i], options_.machine), measurement);
     take(i, measurement);
     settle(i);
   }

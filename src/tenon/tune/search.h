@@ -55,6 +55,9 @@ class Search {
     std::optional<Choice> choice;
   };
   std::vector<State> states() const;
+  /// The chosen plan of a kernel is not faster in the network: kept as that (stage 2). The next best takes
+  /// its place, once; then the kernel has no plan.
+  void give_up(const std::string& hash, double usual_us, double tuned_us, const std::string& where);
   /// How many results came from machines of another kind.
   int64_t strays() const { return strays_; }
 

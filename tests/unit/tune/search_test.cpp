@@ -126,6 +126,33 @@ TEST_F(SearchTest, DoesNotTakeWhatIsFasterOnce) {
   EXPECT_FALSE(Database(path_, Database::Open::kRead).choice(key()));
 }
 
+// The next best plan takes the place of one that is not faster in the network, once.
+TEST_F(SearchTest, GivesUpWhatTheNetworkRefutes) {
+  run(60, made_up);
+  Database database(path_, Database::Open::kWrite);
+  const auto first = database.choice(key());
+  ASSERT_TRUE(first);
+  const size_t measured = database.measurements(key()).size();
+  const auto give_up = [&] {
+    Search search({product()}, options(), database);
+    search.give_up(key().kernel, 100, 101, "the network as a whole");
+    EXPECT_EQ(search.states().at(0).choice.has_value(), database.choice(key()).has_value());
+  };
+  give_up();
+  const auto second = database.choice(key());
+  ASSERT_TRUE(second);
+  EXPECT_NE(second->plan, first->plan);
+  EXPECT_GE(second->ratio, first->ratio);
+  give_up();
+  EXPECT_FALSE(database.choice(key()));
+  give_up();  // there is none
+  const std::vector<Measurement> all = database.measurements(key());
+  ASSERT_EQ(all.size(), measured + 2);
+  EXPECT_EQ(all.back().plan, second->plan);
+  EXPECT_EQ(all.back().stage, 2);
+  EXPECT_EQ(all.back().ratio, 1.01);
+}
+
 // A plan for one thread may be slow on two.
 TEST_F(SearchTest, TakesPlansOfTheMostThreads) {
   Database database(path_, Database::Open::kWrite);
