@@ -16,16 +16,29 @@ namespace tenon::memory {
 
 namespace {
 
-/// The program as it is lowered before kernels are scheduled; nothing where it cannot be, which is
-/// told when it has to be.
-Ref<tir::PrimFunc> lowered_main(const IRModule& module) {
+/// What a kernel was called before some of its calls got a variant that computes in place.
+constexpr const char* kOriginalName = "original_name";
+
+using Rooms = std::map<std::string, int64_t>;
+
+/// The program as it is lowered before kernels are scheduled, with the kernels that compute in place;
+/// without `main` where it cannot be, which is told when it has to be.
+IRModule lowered(IRModule module, const Rooms& rooms) {
   const RemarkScope told_later;
+  for (const auto& [name, room] : rooms)
+    module.set(name, module.find<tir::PrimFunc>(name)->with_attr(kOriginalName, name));
   try {
-    const IRModule lowered = graph::lower_graph(graph::use_inplace_calls(module));
-    return lowered.find<tir::PrimFunc>("main");
+    return graph::lower_graph(graph::use_inplace_calls(module));
   } catch (const CompileError&) {
     return {};
   }
+}
+
+/// The room of what is called; end() where it has none.
+Rooms::iterator room_of(const IRModule& program, const tir::CallTir& call, Rooms& rooms) {
+  const auto kernel = program.find<tir::PrimFunc>(call.callee->name);
+  const auto name = kernel ? kernel->attrs.get<std::string>(kOriginalName) : std::nullopt;
+  return name ? rooms.find(*name) : rooms.end();
 }
 
 /// Bytes that are alive at each step; nothing where a size is not constant.
@@ -56,8 +69,7 @@ bool rounds_to_integers(const tir::PrimFunc& kernel) {
 /// Takes the room of kernels whose results another kernel rounds to integers. What lies halfway
 /// between two integers, as sums of quantised numbers do, rounds to one or the other by an error in
 /// the last place.
-void keep_exact(const IRModule& module, const ModuleProblem& problem,
-                std::map<std::string, int64_t>& rooms) {
+void keep_exact(const IRModule& module, const ModuleProblem& problem, Rooms& rooms) {
   std::map<std::string, bool> known;
   const auto rounds = [&](const std::string& name) {
     const auto [entry, is_new] = known.emplace(name, false);
@@ -81,7 +93,7 @@ void keep_exact(const IRModule& module, const ModuleProblem& problem,
         if (all.reads_buffer(buffer)) rounded.insert(memory);
       });
   for (const ModuleProblem::Call& call : problem.calls) {
-    const auto room = rooms.find(call.call->callee->name);
+    const auto room = room_of(module, *call.call, rooms);
     if (room == rooms.end()) continue;
     effects(*call.call, [&](const Node* memory, const auto& buffer, const tir::Effects& all) {
       if (all.writes_buffer(buffer) && rounded.count(memory)) room->second = 0;
@@ -90,12 +102,12 @@ void keep_exact(const IRModule& module, const ModuleProblem& problem,
 }
 
 /// Limits rooms to what is left below the most that is alive anywhere.
-void keep_peak(const ModuleProblem& problem, std::map<std::string, int64_t>& rooms) {
+void keep_peak(const IRModule& module, const ModuleProblem& problem, Rooms& rooms) {
   const std::vector<int64_t> alive = alive_bytes(problem);
   if (alive.empty()) return;
   const int64_t most = *std::max_element(alive.begin(), alive.end());
   for (const ModuleProblem::Call& call : problem.calls)
-    if (const auto found = rooms.find(call.call->callee->name); found != rooms.end())
+    if (const auto found = room_of(module, *call.call, rooms); found != rooms.end())
       found->second = std::min(found->second, most - alive[static_cast<size_t>(call.step)]);
 }
 
@@ -103,16 +115,16 @@ void keep_peak(const ModuleProblem& problem, std::map<std::string, int64_t>& roo
 
 IRModule annotate_scratch_room(IRModule module) {
   if (module.attrs.contains(tir::kFloatingPoint)) return module;
-  std::map<std::string, int64_t> rooms;
+  Rooms rooms;
   for (const auto& [name, function] : module.functions())
     if (const auto kernel = cast<tir::PrimFunc>(function);
         kernel && kernel->attrs.contains(tir::kLayoutFreeBuffers))
       rooms.emplace(name, rounds_to_integers(*kernel) ? 0 : std::numeric_limits<int64_t>::max());
-  const Ref<tir::PrimFunc> main = rooms.empty() ? Ref<tir::PrimFunc>() : lowered_main(module);
-  if (main) {
+  const IRModule program = rooms.empty() ? IRModule() : lowered(module, rooms);
+  if (const auto main = program.find<tir::PrimFunc>("main")) {
     const ModuleProblem problem = extract_problem(*main);
-    keep_exact(module, problem, rooms);
-    keep_peak(problem, rooms);
+    keep_exact(program, problem, rooms);
+    keep_peak(program, problem, rooms);
   }
   for (const auto& [name, room] : rooms)
     if (room < std::numeric_limits<int64_t>::max())
