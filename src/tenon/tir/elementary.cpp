@@ -33,10 +33,15 @@ F<O> exp_reduced(const O& o, const F<O>& r) {
   return polynomial(o, taylor, r);
 }
 
+// Below `least` the result rounds to 0. It is selected there, not computed: a product below the least
+// normal number takes a processor a hundred cycles or more, and masked scores of attention are all
+// of that kind.
 template <typename O>
-F<O> exp(const O& o, const F<O>& argument) {
-  const double most = o.kSingle ? 89 : 710, least = o.kSingle ? -104.5 : -746;
-  const F<O> x = o.let(o.at_least(o.c(least), o.at_most(o.c(most), argument)));
+F<O> exp(const O& o, const F<O>& argument_given) {
+  const double most = o.kSingle ? 89 : 710, least = o.kSingle ? -104 : -746;
+  const F<O> argument = o.let(argument_given);
+  const auto vanishes = o.less(argument, o.c(least));
+  const F<O> x = o.let(o.select(vanishes, o.c(0.0), o.at_most(o.c(most), argument)));
   const F<O> shifted = o.let(o.fma(x, o.c(1.44269504088896341), o.c(magic(o))));
   const F<O> n = o.let(shifted - o.c(magic(o)));
   F<O> r = x;
@@ -46,7 +51,8 @@ F<O> exp(const O& o, const F<O>& argument) {
     r = o.let(
         o.fma(n, o.c(-1.90821492927058770002e-10), o.fma(n, o.c(-6.93147180369123816490e-01), x)));
   }
-  return scaled(o, exp_reduced(o, r), o.let_int(o.sub(o.bits(shifted), magic_bits(o))));
+  const F<O> y = scaled(o, exp_reduced(o, r), o.let_int(o.sub(o.bits(shifted), magic_bits(o))));
+  return o.select(vanishes, o.c(0.0), y);
 }
 
 template <typename O>
