@@ -359,8 +359,13 @@ class Planner {
     const int64_t work = outer * std::max<int64_t>(1, row_count) *
                          std::max<int64_t>(1, column_count) * problem_.steps * nest_.length *
                          tile.vectors;
-    const int64_t wanted =
-        std::clamp<int64_t>(work / model_.task_macs, 1, model_.contraction_tasks);
+    int64_t wanted = std::clamp<int64_t>(work / model_.task_macs, 1, model_.contraction_tasks);
+    // Where panels are tasks enough, their rows stay together as long as the second cache holds them
+    // beside a panel: each part would read that again, in tiles that are less full.
+    if (outer >= model_.panel_tasks) {
+      const int64_t room = std::max<int64_t>(1, target_.l2_bytes / 2);
+      wanted = std::min(wanted, outer * ((operand_bytes().second + room - 1) / room));
+    }
     const int64_t more = (wanted + outer - 1) / outer;
     if (more <= 1) return;
     const bool by_rows = row_count > 1;
@@ -402,10 +407,8 @@ class Planner {
     plan_.tasks_outside = tasks.outside;
   }
 
-  // Whether the loop over tasks of rows goes outside the one over weights: where the weights stay in
-  // cache and the other operand does not.
-  bool weights_last() const {
-    if (nest_.accesses.loads.size() < 2) return true;
+  // Of the weights, and of the other operand. What is known only at run time is large.
+  std::pair<int64_t, int64_t> operand_bytes() const {
     int64_t weights = 0, other = 0;
     for (const LinearAccess& load : nest_.accesses.loads) {
       const auto count = as_int(arith::simplify(element_count(load.buffer->shape)));
@@ -413,6 +416,14 @@ class Planner {
       int64_t& most = load.moves(nest_.lane_axis) ? weights : other;
       most = std::max(most, bytes);
     }
+    return {weights, other};
+  }
+
+  // Whether the loop over tasks of rows goes outside the one over weights: where the weights stay in
+  // cache and the other operand does not.
+  bool weights_last() const {
+    if (nest_.accesses.loads.size() < 2) return true;
+    const auto [weights, other] = operand_bytes();
     const int64_t room = target_.l2_bytes * model_.weights_l2_halves / 2;
     return weights <= room && other > room;
   }
