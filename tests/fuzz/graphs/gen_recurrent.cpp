@@ -75,7 +75,7 @@ void recurrence(Draft& draft, std::string_view op) {
     return draft.fresh(dtype, dims, from_to(-0.5, 0.5)).value;
   };
   std::vector<Value> args = {fixed({draft.extent(5), batch, dirs, kind.gates, hidden}),
-                             fixed({dirs, hidden, kind.gates, hidden}),
+                             fixed({dirs, kind.gates, hidden, hidden}),
                              fixed({dirs, batch, hidden})};
   if (kind.cell) args.push_back(fixed({dirs, batch, hidden}));
   if (op == "nn.gru_recurrence" && c.chance(40)) args.push_back(fixed({dirs, hidden}));
@@ -83,7 +83,7 @@ void recurrence(Draft& draft, std::string_view op) {
     const auto integers = [&](const Extents& shape) -> Value {
       return draft.constant(c.of({kInt8, kUInt8, kInt16}), shape).value;
     };
-    args[1] = integers({dirs, hidden, kind.gates, hidden});
+    args[1] = integers({dirs, kind.gates, hidden, hidden});
     args.insert(args.end(), {Value(), Value()});
     args.push_back(draft.constant(dtype, {dirs, kind.gates, hidden}, from_to(0.001, 0.01)).value);
   }

@@ -254,12 +254,11 @@ Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind)
   const auto reshape = [&](const Value& value, Shape shape) {
     return builder.op("reshape", {value, make<ShapeExpr>(std::move(shape))});
   };
-  // Weights with the units of all gates last, as the product and the recurrence read them.
+  // Weights with the units of gates last, as the product and the recurrence read them.
   Value weights = reshape(call.args[kW], {simplify_dim(h * (dirs * kind.gates)), in});
   weights = builder.op("permute_dims", {weights}, {{"axes", std::vector<int64_t>{1, 0}}});
-  Value recurrent =
-      builder.op("permute_dims", {call.args[kR]}, {{"axes", std::vector<int64_t>{0, 2, 1}}});
-  recurrent = reshape(recurrent, {d, h, gates, h});
+  const Value recurrent = builder.op("permute_dims", {reshape(call.args[kR], {d, gates, h, h})},
+                                     {{"axes", std::vector<int64_t>{0, 1, 3, 2}}});
   Value product = builder.op("matmul", {call.args[kX], weights});
   product = reshape(product, {x->dim(0), x->dim(1), d, gates, h});
 
@@ -476,7 +475,7 @@ Operand gate_sums(KernelOf& kernel, Steps& steps, const Cell& cell, int64_t coun
         return gate_input(cell, steps, step, i[0], i[1], i[2]);
       },
       [&](const Indices& i, const Expr& k) {
-        return cell.hidden({i[0], k}) * cell.recurrent({steps.direction(), k, i[1], i[2]});
+        return cell.hidden({i[0], k}) * cell.recurrent({steps.direction(), i[1], k, i[2]});
       });
   return sums;
 }
@@ -513,7 +512,7 @@ Operand quantised_gate_sums(KernelOf& kernel, Steps& steps, const Cell& cell) {
       sums, steps.units(), [&](const Expr&, const Indices&) { return int32(0); },
       [&](const Indices& i, const Expr& k) {
         return tenon::cast(kInt32, places({i[0], k})) *
-               tenon::cast(kInt32, cell.recurrent({steps.direction(), k, i[1], i[2]}));
+               tenon::cast(kInt32, cell.recurrent({steps.direction(), i[1], k, i[2]}));
       });
   steps.set(gates, [&](const Expr& step, const Indices& i) {
     return gate_input(cell, steps, step, i[0], i[1], i[2]) +
@@ -555,7 +554,7 @@ void gru_step(KernelOf& kernel, Steps& steps, const Cell& cell, const Operand& r
   };
   const Shape shape = {steps.batch(), steps.units()};
   const auto weight = [&](const Indices& i, const Expr& k) {
-    return cell.recurrent({steps.direction(), k, int64(2), i[1]});
+    return cell.recurrent({steps.direction(), int64(2), k, i[1]});
   };
   const auto input = [&](const Expr& step, const Indices& i) {
     return gate_input(cell, steps, step, i[0], int64(2), i[1]);
@@ -670,7 +669,7 @@ Type infer_recurrence(const Call& call, const CellKind& kind) {
                        "argument `r` of `{}` has dtype {}; expected integers of at most 16 bits, "
                        "which argument `r_scale` is for",
                        call.op->name, r.str());
-  check_shape(1, {int64(dirs), units, int64(kind.gates), units});
+  check_shape(1, {int64(dirs), int64(kind.gates), units, units});
   const Shape state = {int64(dirs), product->dim(1), units};
   check_shape(2, state);
   if (kind.has_cell_state) check_shape(3, state);
@@ -719,7 +718,7 @@ OpDef recurrence(const CellKind& kind) {
   op.name = std::string(kind.name) + "_recurrence";
   op.summary = fmt::format("The steps of {} after the product of its inputs.", kind.name);
   op.inputs = {{"product", "(steps, batch, directions, gates, hidden), with biases"},
-               {"r", "(directions, hidden, gates, hidden)"},
+               {"r", "(directions, gates, hidden, hidden): of the state, of the gate"},
                {"initial_h", "(directions, batch, hidden)"}};
   if (kind.has_cell_state) op.inputs.push_back({"initial_c", "(directions, batch, hidden)"});
   if (kind.name == "nn.gru")

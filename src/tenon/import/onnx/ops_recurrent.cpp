@@ -320,7 +320,8 @@ struct QuantisedLstm {
                                             {dirs, int64(3), units})
                                 : nullptr;
     return {inputs(lengths),
-            c.reshape(recurrent, {dirs, units, int64(4), units}),
+            c.op("permute_dims", {c.reshape(recurrent, {dirs, units, int64(4), units})},
+                 {{"axes", std::vector<int64_t>{0, 2, 1, 3}}}),
             initial(kInitialH),
             initial(kInitialC),
             lengths,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/analysis/block_work.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
@@ -27,6 +28,22 @@ std::optional<size_t> vector_axis(const Block& block, const BlockAccesses& acces
     if (suits) return a;
   }
   return std::nullopt;
+}
+
+/// Tasks of a step: parts of the columns, whole vectors each, where the step is long enough to be
+/// handed over. Each thread then reads the same weights in every step.
+int64_t step_tasks(const Block& block, size_t axis, int64_t lanes, const Target& target) {
+  const int64_t columns = extent_of(block.iter_vars[axis]);
+  const MachineModel& model = machine_model(target);
+  const BlockWork work = work_of(block);
+  int64_t steps = 1;
+  for (const IterVar& iter : block.iter_vars)
+    if (iter.kind == IterKind::kScan) steps *= std::max<int64_t>(1, extent_of(iter));
+  const double macs = work.points / static_cast<double>(steps);
+  const auto most = static_cast<int64_t>(macs / static_cast<double>(model.step_macs));
+  for (int64_t tasks = std::min(most, model.step_tasks); tasks > 1; --tasks)
+    if (columns % (tasks * lanes) == 0) return tasks;
+  return 1;
 }
 
 /// Puts the loops that are inside all shared ones in the given order.
@@ -81,12 +98,14 @@ void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& targe
   for (const LinearAccess& load : accesses->loads)
     if (load.moves(*axis) && load.moves(*reduce)) weights = &load;
   if (!weights) illegal(node->origin, "block `{}` is no product with weights", block.name);
-  std::vector<LoopRV> outer, inner, rows;
+  // Loops over parts of the weights go outside of the sum: each part is read from end to end.
+  std::vector<LoopRV> parts_of_weights, outer, inner, rows;
+  const auto stride = [&](size_t a) { return as_int(weights->strides[a]).value_or(0); };
   for (size_t a = 0; a < node->iter_vars.size(); ++a) {
     const auto loop = loop_of_axis(schedule, block, a);
     if (a == *axis || a == *reduce || !loop || !is_own(*loop)) continue;
     if (weights->moves(a)) {
-      inner.push_back(*loop);
+      (stride(a) > stride(*reduce) ? parts_of_weights : inner).push_back(*loop);
       continue;
     }
     const int64_t tile = divisor_at_most(extent_of(node->iter_vars[a]), model.recurrent_rows);
@@ -99,10 +118,24 @@ void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& targe
     rows.push_back(parts[1]);
   }
   const LoopRV k = *loop_of_axis(schedule, block, *reduce);
-  const auto vectors = schedule.split(*lane_loop, lanes);
+  const int64_t tasks = step_tasks(*node, *axis, lanes, target);
+  std::optional<LoopRV> task;
+  LoopRV columns = *lane_loop;
+  if (tasks > 1 && !parts_of_weights.empty()) {
+    task = schedule.fuse(parts_of_weights);
+    parts_of_weights.clear();
+  } else if (tasks > 1) {
+    const auto parts = schedule.split(*lane_loop, extent_of(node->iter_vars[*axis]) / tasks);
+    task = parts[0];
+    columns = parts[1];
+  }
+  const auto vectors = schedule.split(columns, lanes);
   const int64_t steps = divisor_at_most(extent_of(node->iter_vars[*reduce]), model.recurrent_steps);
   LoopRV k_outer = k;
-  std::vector<LoopRV> order = outer;
+  std::vector<LoopRV> order;
+  if (task) order.push_back(*task);
+  order.insert(order.end(), parts_of_weights.begin(), parts_of_weights.end());
+  order.insert(order.end(), outer.begin(), outer.end());
   std::optional<LoopRV> k_inner;
   if (steps > 1) {
     const auto parts = schedule.split(k, steps);
@@ -124,6 +157,7 @@ void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& targe
   for (const LoopRV& loop : rows) schedule.unroll(loop);
   if (k_inner) schedule.unroll(*k_inner);
   schedule.vectorize(vectors[1]);
+  if (task) schedule.parallel(*task);
   schedule.decompose_reduction(block, k_outer);
 }
 
