@@ -389,7 +389,6 @@ void Program::execute(std::span<const DLTensor* const> inputs,
     context.set_provider(&late);
     context.set_strings(strings);
     FloatStateScope float_state;
-    ThreadPool::Call call(*lease.pool);
     int32_t code = program_.run(context.context(), buffers.data(), shapes.symbols.data(),
                                 lease.workspace.data.get(), constants_);
     context.check(

@@ -251,9 +251,8 @@ bool ThreadPool::wait_for_loop(uint32_t last_epoch) {
     uint64_t state = state_.load(std::memory_order_seq_cst);
     return (state & kOpen) != 0 && epoch_of(state) != last_epoch;
   };
-  auto in_call = [&] { return calls_.load(std::memory_order_relaxed) > 0 && !stopped(); };
   while (!stopped()) {
-    if (spin(open, in_call)) return true;
+    if (spin(open, [&] { return !stopped(); })) return true;
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     uint32_t seen = wake_.load(std::memory_order_seq_cst);
     if (!open() && !stopped()) sleep_on(wake_, seen);

@@ -22,8 +22,10 @@ namespace tenon::runtime {
 /// waited for.
 ///
 /// A loop inside a task, and a loop while another thread's loop occupies the workers, run on the
-/// caller alone. Workers are started by the first loop that needs them; where the system refuses
-/// to, fewer take part. In the child of a fork they are started again. Tasks must not throw.
+/// caller alone. Idle workers spin for up to 50 us before they sleep: from one loop of a program to
+/// its next, and from one call to the next. Workers are started by the first loop that needs them;
+/// where the system refuses to, fewer take part. In the child of a fork they are started again. Tasks
+/// must not throw.
 class ThreadPool {
  public:
   /// \param threads  the caller included; 0: default_thread_count()
@@ -39,21 +41,6 @@ class ThreadPool {
   /// Returns the code of the lowest task whose body did not return 0, or 0; tasks above that one
   /// may have been left out, those below it never are.
   int32_t parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks);
-
-  /// While one lives, idle workers spin for up to 50 us before they sleep: from one loop of a
-  /// program to its next. Outside they sleep at once.
-  class Call {
-   public:
-    explicit Call(ThreadPool& pool) : pool_(pool) {
-      pool_.calls_.fetch_add(1, std::memory_order_relaxed);
-    }
-    ~Call() { pool_.calls_.fetch_sub(1, std::memory_order_relaxed); }
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
-
-   private:
-    ThreadPool& pool_;
-  };
 
   /// The task of the outermost loop that the calling thread is in, of whatever pool; -1 outside.
   static int64_t current_task();
@@ -116,7 +103,6 @@ class ThreadPool {
 
   alignas(64) std::atomic<uint32_t> wake_{0};  // futex: workers sleep on it
   std::atomic<uint32_t> sleepers_{0};
-  std::atomic<int32_t> calls_{0};
   std::atomic<bool> stop_{false};
 
   alignas(64) std::atomic<uint32_t> done_{

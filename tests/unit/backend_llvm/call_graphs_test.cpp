@@ -83,7 +83,6 @@ Outputs executed(const LoadedProgram& program, runtime::ThreadPool& pool) {
   const Bytes workspace(
       static_cast<size_t>(std::max<int64_t>(program.program()->workspace_bytes, 1)));
   runtime::RunContext context(&pool);
-  const runtime::ThreadPool::Call call(pool);
   const int32_t code = program.program()->run(context.context(), pointers.data(), nullptr,
                                               workspace.data, program.program()->constants);
   context.check(code, "the graph");

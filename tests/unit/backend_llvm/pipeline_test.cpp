@@ -78,7 +78,6 @@ Ran run(const LoadedProgram& program, int threads, float last = 1.0f) {
   const Bytes workspace(static_cast<size_t>(program.program()->workspace_bytes) + 64);
   runtime::ThreadPool pool(threads);
   runtime::RunContext context(&pool);
-  const runtime::ThreadPool::Call call(pool);
   Ran out{program.program()->run(context.context(), pointers.data(), nullptr, workspace.data,
                                  program.program()->constants),
           {},

@@ -44,7 +44,6 @@ TEST_P(ThreadCounts, RunsEachTaskOnce) {
 
 TEST_P(ThreadCounts, ResultsOfALoopAreSeenAfterIt) {
   ThreadPool pool(GetParam());
-  ThreadPool::Call call(pool);
   constexpr size_t kTasks = 97;
   std::vector<int64_t> now(kTasks, 1),
       next(kTasks, 0);  // each loop reads what other threads wrote in the one before
@@ -127,7 +126,6 @@ TEST(ThreadPool, ServesSeveralUserThreads) {
   std::vector<std::thread> users;
   for (int user = 0; user < 4; ++user) {
     users.emplace_back([&] {
-      ThreadPool::Call call(pool);
       for (int round = 0; round < 2000; ++round)
         loop(pool, 9, [&](int64_t task) { return sum += task, 0; });
     });
