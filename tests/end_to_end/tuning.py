@@ -376,10 +376,15 @@ def uses_a_cluster(folder):
     # Results are kept by the machine that they came from.
     database = folder / "mixed.db"
     said = run(*words, "--db", database, "--trials", 4, env=cluster(folder / "mixed", is_mixed=True))
-    assert "2 results are of other kinds of machines than this one: they are kept apart" in said, said
+    assert "2 results are of machines another: they are kept apart; `--machine another` searches for those" in said, said
     kinds = dict(rows(database, "SELECT machine, count(*) FROM measurement WHERE status = 'ok' GROUP BY machine"))
     assert len(kinds) == 2 and set(kinds.values()) == {2} and kinds["another"] == 2, kinds
     assert {machine for machine, in rows(database, "SELECT fingerprint FROM machine")} == set(kinds)
+    path = cluster(folder / "others", is_mixed=True)
+    said = run(*words, "--db", database, "--trials", 2, "--machine", "another", "--json", env=path)
+    found = json.loads(said[: said.rindex("}") + 1])
+    assert sum(kernel["default_us"] > 0 for kernel in found["kernels"]) == 3, found
+    assert "measurements run here" in run("tune", DIGITS, "--db", database, "--machine", "another", status=2)
 
     refuses = folder / "refuses"
     refuses.mkdir()

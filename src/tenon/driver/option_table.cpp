@@ -255,7 +255,7 @@ const OptionRow kOfPasses[] = {
     {"--plan", "run:aarr compile:aa bench:aar explain:aaa report:aa", {}, "no block is scheduled"},
     {"--tuned", "run:aarr compile:aa bench:aar explain:aaa report:aa", {}, "no block is scheduled"},
     {"--machine",
-     "run:aarr compile:aa bench:aar explain:aaa report:aa",
+     "run:aarr compile:aa bench:aar explain:aaa report:aa tune:a",
      {},
      "no block is scheduled"},
     {"--write-plan", "compile:aa explain:aaa"},

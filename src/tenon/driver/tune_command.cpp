@@ -30,7 +30,7 @@ using tune::Search;
 using tune::Status;
 
 struct TuneOptions {
-  std::string model, db;
+  std::string model, db, machine;
   double seconds = 600, run_limit = 60;
   int64_t memory_limit = 8192;  // MiB
   int64_t trials = 0;           // 0: as many as the time allows
@@ -167,6 +167,15 @@ TimesInTurn confirm(Search& search, const IRModule& prepared, const CompileReque
   }
 }
 
+// The kind of machine that the search is for.
+std::string searched_machine(const TuneOptions& options) {
+  std::string here = tune::this_machine(llvm_backend::host_target()).fingerprint;
+  if (options.machine.empty()) return here;
+  if (options.launcher.name == "local" && options.machine != here)
+    throw UsageError("--machine {}: measurements run here, on a machine {}", options.machine, here);
+  return options.machine;
+}
+
 int tune_model(const TuneOptions& options) {
   check(options);
   const Clock::time_point start = Clock::now();
@@ -186,10 +195,9 @@ int tune_model(const TuneOptions& options) {
   TunableKernels found = tunable_kernels(prepared, request, parse_dims(options.dims));
   complete(found, options, request.target);
   const auto launcher = make_launcher(options.launcher);
-  const tune::Machine machine = tune::this_machine(llvm_backend::host_target());
   tune::SearchOptions search_options;
   search_options.seed = options.seed;
-  search_options.machine = machine.fingerprint;
+  search_options.machine = searched_machine(options);
   search_options.compiler = TENON_VERSION;
   search_options.threads =
       options.target.threads > 0 ? options.target.threads : runtime::default_thread_count();
@@ -211,10 +219,10 @@ int tune_model(const TuneOptions& options) {
     network = confirm(search, prepared, request, options);
   }
   progress.clear();
-  if (search.strays() > 0)
+  for (const auto& [other, count] : search.strays())
     warn(kNotUsed, {},
-         "{} results are of other kinds of machines than this one: they are kept apart",
-         search.strays());
+         "{} results are of machines {}: they are kept apart; `--machine {}` searches for those",
+         count, other, other);
   if (options.json)
     print_json(json_of(options, search, found, network));
   else
@@ -258,6 +266,9 @@ void add_tune_command(CLI::App& app, Action& action) {
                       "slurm: a word for sbatch, such as --constraint=icelake; may be repeated");
   command->add_option("--launcher-folder", options->launcher.folder,
                       "slurm: a folder that all machines share, for jobs (default: this one)");
+  command->add_option("--machine", options->machine,
+                      "slurm: the kind of machine that plans are for, by its fingerprint "
+                      "(default: this one's)");
   command->add_flag("--json", options->json, "the result as JSON");
   options->target.add_to(*command);
   command->callback([options, command, &action] {

@@ -186,7 +186,7 @@ void Search::record(const Job& job, const JobResult& result) {
     measurement.stage = job.stage;
     database_.add(key_of(kernels_[i], result.machine), measurement);
     if (result.machine != options_.machine) {
-      ++strays_;
+      ++strays_[result.machine];
       return;
     }
     take(i, measurement);

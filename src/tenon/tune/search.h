@@ -58,8 +58,8 @@ class Search {
   /// The chosen plan of a kernel is not faster in the network: kept as that (stage 2). The next best takes
   /// its place, once; then the kernel has no plan.
   void give_up(const std::string& hash, double usual_us, double tuned_us, const std::string& where);
-  /// How many results came from machines of another kind.
-  int64_t strays() const { return strays_; }
+  /// How many results came from machines of other kinds, by their fingerprints.
+  const std::map<std::string, int64_t>& strays() const { return strays_; }
 
  private:
   struct Progress {
@@ -83,7 +83,7 @@ class Search {
   std::vector<Progress> progress_;
   SearchOptions options_;
   Database& database_;
-  int64_t strays_ = 0;
+  std::map<std::string, int64_t> strays_;
 };
 
 }  // namespace tenon::tune

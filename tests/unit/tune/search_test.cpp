@@ -207,6 +207,7 @@ TEST_F(SearchTest, KeepsResultsOfOtherMachinesApart) {
   EXPECT_EQ(database.measurements(key()).size(), 0U);
   EXPECT_EQ(database.measurements(elsewhere).size(), 1U);
   EXPECT_EQ(search.next(1).at(0).plan, "");  // again
+  EXPECT_EQ(search.strays(), (std::map<std::string, int64_t>{{"elsewhere", 1}}));
 }
 
 TEST_F(SearchTest, ProposalsFitAndAreTheSameEachTime) {
