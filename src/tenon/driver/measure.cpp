@@ -18,6 +18,7 @@
 #include "tenon/driver/probe.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/graph/builder.h"
+#include "tenon/runtime/thread_pool.h"
 #include "tenon/support/limit_codes.h"
 #include "tenon/support/temporary_files.h"
 #include "tenon/support/usage_codes.h"
@@ -203,13 +204,29 @@ std::string wrong_output(Expectation& expected, const PlannedKernel& kernel, con
   return "";
 }
 
+// Threads as a network leaves them between two kernels: awake, and spinning for the next loop, which has
+// to come within a moment.
+void wake(runtime::ThreadPool& pool) {
+  constexpr int64_t kTasks = 32;  // for each thread: together longer than waking takes
+  if (pool.threads() == 1) return;
+  const TenonTask spin = [](TenonContext*, void*, int64_t) -> int32_t {
+    const auto begin = KernelClock::now();
+    while (KernelClock::now() - begin < std::chrono::microseconds(5)) {
+    }
+    return 0;
+  };
+  pool.parallel_for(nullptr, spin, nullptr, kTasks * pool.threads());
+}
+
 // Runs the two in turn, so that both see the same machine; the first pair warms up.
 void time_in_turn(PlannedKernel& usual, PlannedKernel& planned, const Job& job,
                   tune::Measurement& out) {
   CacheState caches(job.is_cold, resolve(job.target));
+  const auto pool = runtime::ThreadPool::shared(static_cast<int>(job.threads));
   const auto timed = [&](PlannedKernel& kernel) {
-    if (!job.is_cold) kernel.run();  // threads are awake, as between two kernels of a network
+    if (!job.is_cold) kernel.run();  // its constants are near
     caches.prepare(kernel);
+    wake(*pool);
     return kernel.run();
   };
   std::vector<double> usual_times, planned_times, ratios;
