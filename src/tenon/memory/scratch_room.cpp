@@ -114,7 +114,7 @@ void keep_peak(const IRModule& module, const ModuleProblem& problem, Rooms& room
 }  // namespace
 
 IRModule annotate_scratch_room(IRModule module) {
-  if (module.attrs.contains(tir::kFloatingPoint)) return module;
+  if (tir::states_fast_forms(module)) return module;
   Rooms rooms;
   for (const auto& [name, function] : module.functions())
     if (const auto kernel = cast<tir::PrimFunc>(function);

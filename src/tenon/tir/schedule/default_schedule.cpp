@@ -661,9 +661,21 @@ static Ref<PrimFunc> serial_as_given(const Ref<PrimFunc>& scheduled, std::vector
   return serial;
 }
 
+std::optional<bool> states_fast_forms(const IRModule& module) {
+  const AttrValue* mode = module.attrs.find(kFloatingPoint);
+  if (!mode) return std::nullopt;
+  const auto* text = mode->as<std::string>();
+  if (text && *text == "auto") return std::nullopt;
+  if (!text || (*text != "fast" && *text != "strict"))
+    throw CompileError(
+        kBadAttribute, module.functions().empty() ? Origin() : module.functions()[0].second->origin,
+        "attribute `{}` of the module is {}; expected \"auto\", \"strict\" or \"fast\"",
+        kFloatingPoint, mode->str());
+  return *text == "fast";
+}
+
 bool takes_fast_forms(const IRModule& module, const Target& target) {
-  const auto mode = module.attrs.get<std::string>(kFloatingPoint);
-  return mode ? *mode == "fast" : target.kind != "c";
+  return states_fast_forms(module).value_or(target.kind != "c");
 }
 
 IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {

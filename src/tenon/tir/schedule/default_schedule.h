@@ -37,9 +37,13 @@ inline constexpr const char* kScratchRoom = "tir.scratch_room";
 Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& name);
 
 /// Attribute of a module: how sums of floats may be computed. "strict": term by term, in any order;
-/// "fast": also by forms with fewer operations, of which docs/design/0016-winograd.md bounds the errors.
+/// "fast": also by forms with fewer operations, of which docs/design/0016-winograd.md bounds the errors;
+/// "auto", or no attribute: by such forms where the program's peak of memory stays.
 inline constexpr const char* kFloatingPoint = "fp";
-/// Whether such forms may be used. Without the attribute they may, but for target C: their filters take
+/// Whether the attribute says "fast" or "strict"; nothing where it leaves that open.
+/// \throws CompileError (kBadAttribute) where it is something else
+std::optional<bool> states_fast_forms(const IRModule& module);
+/// Whether such forms may be used. Where that is left open they may, but for target C: their filters take
 /// up to four times the memory, which programs for small devices do not have.
 bool takes_fast_forms(const IRModule& module, const Target& target);
 
