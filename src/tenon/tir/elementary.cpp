@@ -33,15 +33,15 @@ F<O> exp_reduced(const O& o, const F<O>& r) {
   return polynomial(o, taylor, r);
 }
 
-// Below `least` the result rounds to 0. It is selected there, not computed: a product below the least
-// normal number takes a processor a hundred cycles or more, and masked scores of attention are all
-// of that kind.
+// e^x = mantissa * 2^exponent, for x that is not far from where e^x is a number.
 template <typename O>
-F<O> exp(const O& o, const F<O>& argument_given) {
-  const double most = o.kSingle ? 89 : 710, least = o.kSingle ? -104 : -746;
-  const F<O> argument = o.let(argument_given);
-  const auto vanishes = o.less(argument, o.c(least));
-  const F<O> x = o.let(o.select(vanishes, o.c(0.0), o.at_most(o.c(most), argument)));
+struct Power {
+  F<O> mantissa;
+  typename O::I exponent;
+};
+
+template <typename O>
+Power<O> exp_parts(const O& o, const F<O>& x) {
   const F<O> shifted = o.let(o.fma(x, o.c(1.44269504088896341), o.c(magic(o))));
   const F<O> n = o.let(shifted - o.c(magic(o)));
   F<O> r = x;
@@ -51,8 +51,27 @@ F<O> exp(const O& o, const F<O>& argument_given) {
     r = o.let(
         o.fma(n, o.c(-1.90821492927058770002e-10), o.fma(n, o.c(-6.93147180369123816490e-01), x)));
   }
-  const F<O> y = scaled(o, exp_reduced(o, r), o.let_int(o.sub(o.bits(shifted), magic_bits(o))));
-  return o.select(vanishes, o.c(0.0), y);
+  return {exp_reduced(o, r), o.let_int(o.sub(o.bits(shifted), magic_bits(o)))};
+}
+
+// e^x for |x| below 80, where it is far from the ends of the range.
+template <typename O>
+F<O> exp_normal(const O& o, const F<O>& x) {
+  const Power<O> power = exp_parts(o, x);
+  return power.mantissa * power_of_two(o, power.exponent);
+}
+
+// Below `least` the result rounds to 0. It is selected there, not computed: a product below the least
+// normal number takes a processor a hundred cycles or more, and masked scores of attention are all
+// of that kind.
+template <typename O>
+F<O> exp(const O& o, const F<O>& argument_given) {
+  const double most = o.kSingle ? 89 : 710, least = o.kSingle ? -104 : -746;
+  const F<O> argument = o.let(argument_given);
+  const auto vanishes = o.less(argument, o.c(least));
+  const F<O> x = o.let(o.select(vanishes, o.c(0.0), o.at_most(o.c(most), argument)));
+  const Power<O> power = exp_parts(o, x);
+  return o.select(vanishes, o.c(0.0), scaled(o, power.mantissa, power.exponent));
 }
 
 template <typename O>
@@ -175,7 +194,12 @@ F<O> log1p(const O& o, const F<O>& argument) {
 
 template <typename O>
 F<O> sigmoid(const O& o, const F<O>& x) {
-  return o.c(1.0) / (o.c(1.0) + exp(o, negated(o, x)));
+  // Below -80 e^x is lost beside 1. Above, half of it is a number wherever it is one itself.
+  const double most = o.kSingle ? 89 : 710;
+  const F<O> y = o.let(o.at_least(o.c(-80.0), o.at_most(o.c(most), negated(o, x))));
+  const Power<O> power = exp_parts(o, y);
+  const F<O> half = power.mantissa * power_of_two(o, o.sub(power.exponent, o.ci(1)));
+  return o.c(1.0) / o.fma(o.c(2.0), half, o.c(1.0));
 }
 
 // e^x - 1 for x >= 0.
@@ -202,7 +226,9 @@ F<O> tanh(const O& o, const F<O>& argument) {
                                      1.33314422036e-1, -3.33332819422e-1},
                                     z);
     const F<O> small = o.fma(p * z, x, x);
-    const F<O> large = o.c(1.0) - o.c(2.0) / (exp(o, magnitude + magnitude) + o.c(1.0));
+    // From 20 on the result rounds to 1.
+    const F<O> twice = o.let(o.at_most(o.c(20.0), magnitude + magnitude));
+    const F<O> large = o.c(1.0) - o.c(2.0) / (exp_normal(o, twice) + o.c(1.0));
     return o.select(o.less(magnitude, o.c(0.625)), small, o.copysign(large, x));
   }
   const F<O> t = o.let(expm1_positive(o, o.let(o.at_most(o.c(40.0), magnitude + magnitude))));
@@ -278,8 +304,8 @@ F<O> erf_single(const O& o, const F<O>& argument) {
   r = o.fma(r, t, o.c(-1.28717512e-1));
   r = o.fma(r, t, negated(o, t));
   // Beyond 4 the result is 1; the polynomial is not meant for more.
-  const F<O> tail = o.select(o.less(o.c(4.0), t), o.c(-104.0), r);
-  const F<O> large = o.copysign(o.c(1.0) - exp(o, tail), x);
+  const F<O> tail = o.let(o.select(o.less(o.c(4.0), t), o.c(-20.0), r));
+  const F<O> large = o.copysign(o.c(1.0) - exp_normal(o, tail), x);
   const F<O> result = o.select(o.less(o.c(0.927734375), t), large, small);
   return o.select(o.isnan(x), x, result);
 }

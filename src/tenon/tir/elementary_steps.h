@@ -153,18 +153,18 @@ typename O::I magic_bits(const O& o) {
   return o.ci(o.kSingle ? int64_t{0x4B400000} : int64_t{0x4338000000000000});
 }
 
+// 2^n, a normal number.
+template <typename O>
+F<O> power_of_two(const O& o, const typename O::I& n) {
+  return o.real(o.shl(o.add(n, o.ci(o.kSingle ? 127 : 1023)), o.kSingle ? 23 : 52));
+}
+
 // y * 2^n, rounded once where the result is denormal: n is split in two, so that each factor is a
 // normal number.
 template <typename O>
 F<O> scaled(const O& o, const F<O>& y, const typename O::I& n) {
-  const int mantissa = o.kSingle ? 23 : 52;
-  const auto bias = o.ci(o.kSingle ? 127 : 1023);
   const auto half = o.let_int(o.shr(n, 1));
-  const auto rest = o.sub(n, half);
-  const auto factor = [&](const typename O::I& k) {
-    return o.real(o.shl(o.add(k, bias), mantissa));
-  };
-  return y * factor(half) * factor(rest);
+  return y * power_of_two(o, half) * power_of_two(o, o.sub(n, half));
 }
 
 }  // namespace tenon::tir::math
