@@ -78,7 +78,6 @@ TEST(Plan, Matmul) {
   EXPECT_EQ(text_of(matmul(int64(128), 512, 256), k256Of32),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[512]; "
             "tile 1 x 6 x 4 (rows, columns, vectors of 8); 4 steps unrolled; "
-            "columns cut into 2 tasks inside the weights; "
             "predicted 485.3 us; "
             "runner-up 1 x 5 x 4: 490.5 us\n");
   EXPECT_EQ(text_of(matmul(int64(128), 512, 256), k512),
@@ -184,13 +183,11 @@ TEST(Plan, MatmulByATransposedOperand) {
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k128),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[500]; "
             "tile 1 x 2 x 5 (rows, columns, vectors of 4); `b` packed; 8 steps unrolled; "
-            "columns cut into 2 tasks inside the weights; "
             "predicted 1041 us; "
             "runner-up 1 x 8 x 1: 1305 us\n");
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k256),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
             "tile 1 x 6 x 2 (rows, columns, vectors of 8); `b` packed; 8 steps unrolled; "
-            "columns cut into 2 tasks inside the weights; "
             "predicted 499.3 us; "
             "runner-up 1 x 5 x 2: 504.8 us; "
             "then contraction: M v0[128], K v2[256], lane v1[4]; "
@@ -200,7 +197,6 @@ TEST(Plan, MatmulByATransposedOperand) {
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k256Of32),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
             "tile 1 x 13 x 2 (rows, columns, vectors of 8); `b` packed; 4 steps unrolled; "
-            "columns cut into 2 tasks inside the weights; "
             "predicted 482.6 us; "
             "runner-up 1 x 12 x 2: 484 us; "
             "then contraction: M v0[128], K v2[256], lane v1[4]; "
@@ -210,7 +206,6 @@ TEST(Plan, MatmulByATransposedOperand) {
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k512),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
             "tile 1 x 27 x 1 (rows, columns, vectors of 16); `b` packed; 4 steps unrolled; "
-            "columns cut into 2 tasks inside the weights; "
             "predicted 272.8 us; "
             "runner-up 1 x 26 x 1: 272.8 us; "
             "then contraction: M v0[128], K v2[256], lane v1[4]; "

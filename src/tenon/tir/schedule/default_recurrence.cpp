@@ -2,6 +2,7 @@
 #include "tenon/tir/schedule/default_recurrence.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "tenon/tir/analysis/block_work.h"
 #include "tenon/tir/schedule/edit.h"
@@ -44,6 +45,37 @@ int64_t step_tasks(const Block& block, size_t axis, int64_t lanes, const Target&
   for (int64_t tasks = std::min(most, model.step_tasks); tasks > 1; --tasks)
     if (columns % (tasks * lanes) == 0) return tasks;
   return 1;
+}
+
+/// The loops of a product with weights besides those over its columns and its sum.
+struct LoopsAround {
+  std::vector<LoopRV> parts_of_weights;  // outside of the sum: each part is read from end to end
+  std::vector<LoopRV> outer, inner, rows;
+};
+
+LoopsAround loops_around(Schedule& schedule, const BlockRV& block, const LinearAccess& weights,
+                         size_t axis, size_t reduce, int64_t most_rows,
+                         const std::function<bool(const LoopRV&)>& is_own) {
+  const Ref<Block> node = schedule.get(block);
+  LoopsAround out;
+  const auto stride = [&](size_t a) { return as_int(weights.strides[a]).value_or(0); };
+  for (size_t a = 0; a < node->iter_vars.size(); ++a) {
+    const auto loop = loop_of_axis(schedule, block, a);
+    if (a == axis || a == reduce || !loop || !is_own(*loop)) continue;
+    if (weights.moves(a)) {
+      (stride(a) > stride(reduce) ? out.parts_of_weights : out.inner).push_back(*loop);
+      continue;
+    }
+    const int64_t tile = divisor_at_most(extent_of(node->iter_vars[a]), most_rows);
+    if (!out.rows.empty() || tile < 2) {
+      out.outer.push_back(*loop);
+      continue;
+    }
+    const auto parts = schedule.split(*loop, tile);
+    out.outer.push_back(parts[0]);
+    out.rows.push_back(parts[1]);
+  }
+  return out;
 }
 
 /// Puts the loops that are inside all shared ones in the given order.
@@ -98,25 +130,8 @@ void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& targe
   for (const LinearAccess& load : accesses->loads)
     if (load.moves(*axis) && load.moves(*reduce)) weights = &load;
   if (!weights) illegal(node->origin, "block `{}` is no product with weights", block.name);
-  // Loops over parts of the weights go outside of the sum: each part is read from end to end.
-  std::vector<LoopRV> parts_of_weights, outer, inner, rows;
-  const auto stride = [&](size_t a) { return as_int(weights->strides[a]).value_or(0); };
-  for (size_t a = 0; a < node->iter_vars.size(); ++a) {
-    const auto loop = loop_of_axis(schedule, block, a);
-    if (a == *axis || a == *reduce || !loop || !is_own(*loop)) continue;
-    if (weights->moves(a)) {
-      (stride(a) > stride(*reduce) ? parts_of_weights : inner).push_back(*loop);
-      continue;
-    }
-    const int64_t tile = divisor_at_most(extent_of(node->iter_vars[a]), model.recurrent_rows);
-    if (!rows.empty() || tile < 2) {
-      outer.push_back(*loop);
-      continue;
-    }
-    const auto parts = schedule.split(*loop, tile);
-    outer.push_back(parts[0]);
-    rows.push_back(parts[1]);
-  }
+  auto [parts_of_weights, outer, inner, rows] =
+      loops_around(schedule, block, *weights, *axis, *reduce, model.recurrent_rows, is_own);
   const LoopRV k = *loop_of_axis(schedule, block, *reduce);
   const int64_t tasks = step_tasks(*node, *axis, lanes, target);
   std::optional<LoopRV> task;
