@@ -31,8 +31,8 @@ std::optional<size_t> vector_axis(const Block& block, const BlockAccesses& acces
   return std::nullopt;
 }
 
-/// Tasks of a step: parts of the columns, whole vectors each, where the step is long enough to be
-/// handed over. Each thread then reads the same weights in every step.
+/// The number of tasks that a step is worth, by which its columns can be cut into whole vectors; 1
+/// where it is too short to be handed over. Each thread reads the same weights in every step.
 int64_t step_tasks(const Block& block, size_t axis, int64_t lanes, const Target& target) {
   const int64_t columns = extent_of(block.iter_vars[axis]);
   const MachineModel& model = machine_model(target);
@@ -124,6 +124,12 @@ void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& targe
     vectorize_last_axis(schedule, block, target);
     return;
   }
+
+  // The loop over steps stays outside, and in order, where this block has it alone, too.
+  for (size_t a = 0; a < node->iter_vars.size(); ++a)
+    if (const auto loop = loop_of_axis(schedule, block, a);
+        loop && node->iter_vars[a].kind == IterKind::kScan)
+      own.erase(std::remove(own.begin(), own.end(), *loop), own.end());
 
   // The weights are the operand that moves with both; what moves it besides stays inside.
   const LinearAccess* weights = nullptr;
