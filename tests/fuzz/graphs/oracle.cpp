@@ -15,6 +15,7 @@
 #include "tenon/driver/placement_options.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/verify.h"
+#include "tenon/tir/schedule/default_schedule.h"
 #include "tolerance.h"
 
 namespace tenon::fuzz {
@@ -145,15 +146,16 @@ std::optional<Failure> try_configuration(const Network& network, const Configura
   if (says_nothing(network, with)) return std::nullopt;
   try {
     const Target target = resolve(with.target);
+    const bool takes_forms = tir::takes_fast_forms(network.module, target);
     if (testing_targets::way_of(target) != testing_targets::Way::kHere) {
       const auto outputs = testing_targets::run_for(network.module, target, network.inputs);
-      if (const auto wrong = Outputs(network).wrong(outputs))
+      if (const auto wrong = Outputs(network, takes_forms).wrong(outputs))
         return Failure{with.name, "wrong", *wrong};
       return std::nullopt;
     }
     const auto program = compile(network, with, lot(with, seed));
     const auto outputs = run(program, network, 1);
-    if (const auto wrong = Outputs(network).wrong(outputs))
+    if (const auto wrong = Outputs(network, takes_forms).wrong(outputs))
       return Failure{with.name, "wrong", *wrong};
     const int threads = 2 + static_cast<int>(seed % 7);
     const auto again = run(program, network, threads);

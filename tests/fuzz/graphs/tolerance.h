@@ -18,12 +18,15 @@ namespace tenon::fuzz {
 
 class Outputs {
  public:
-  explicit Outputs(const Network& network);
+  /// \param takes_forms  convolutions may be computed by forms with fewer operations, which err by at
+  /// most 1e-5 of a layer's largest output (docs/design/0016-winograd.md)
+  Outputs(const Network& network, bool takes_forms);
   /// Why `got` are not the outputs of the network; nothing where they are.
   std::optional<std::string> wrong(const std::vector<Ref<TensorData>>& got);
 
  private:
   const Network& network_;
+  bool takes_forms_;
   std::optional<Expectation> expectation_;  // made where something is rounded and not equal
 };
 
