@@ -33,13 +33,14 @@ F<O> exp_reduced(const O& o, const F<O>& r) {
   return polynomial(o, taylor, r);
 }
 
-// e^x = mantissa * 2^exponent, for x that is not far from where e^x is a number.
+// mantissa * 2^exponent, with a mantissa between 0.7 and 1.42.
 template <typename O>
 struct Power {
   F<O> mantissa;
   typename O::I exponent;
 };
 
+// e^x, also where that is beyond the numbers of the type: for |x| up to some thousands.
 template <typename O>
 Power<O> exp_parts(const O& o, const F<O>& x) {
   const F<O> shifted = o.let(o.fma(x, o.c(1.44269504088896341), o.c(magic(o))));
