@@ -1,5 +1,5 @@
 # Each step overwrites what the one before stored, so that steps stay whole and in order.
-# not TVM's: it has no scan axes in its schedules of today
+# not TVM's
 from tvm.script import ir as I, tirx as T
 
 
