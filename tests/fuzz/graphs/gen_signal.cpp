@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of pictures and signals, what lies in few bits, random numbers.
 #include <algorithm>
+#include <cmath>
 
 #include "generators.h"
 
@@ -23,11 +24,18 @@ Value sizes(const Shape& shape) {
 
 void bits_of(Draft& draft, std::string_view op) {
   Choices& c = draft.choices;
-  const auto fits = [](const Item& item) {
+  const auto has_bits = [](const Item& item) {
     return item.exact && !item.dtype().is_bool() && item.dtype().bits >= 8;
   };
+  // The sign of a zero that is computed is the target's choice (minimum(0, -0)), as is a NaN's.
+  const auto fits = [&](const Item& item) {
+    if (!has_bits(item)) return false;
+    for (int64_t i = 0; item.dtype().is_float() && i < item.data->elements(); ++i)
+      if (const double x = item.data->at_float(i); x == 0 || std::isnan(x)) return false;
+    return true;
+  };
   const Item x = draft.operand([&] { return draft.number_dtype(); }, 0, 3, fits);
-  if (!fits(x)) return;
+  if (!has_bits(x)) return;
   const auto bits = x.dtype().bits;
   const DType dtype = DType{c.chance(50) ? DType::Code::kInt : DType::Code::kUInt, bits};
   draft.call(op, {x.value}, {{"dtype", dtype}}, kNever);
