@@ -68,7 +68,9 @@ Expr maximum(const Expr& a, const Expr& b) {
 }
 // `T.shift_left` takes bits that there are; a shift by anything else gives 0, or the sign.
 Expr is_bit_of(const Expr& a, const Expr& b) {
-  const Expr below = b < imm(b->dtype, int64_t{a->dtype.bits});
+  // int2 has no number that is too large.
+  const bool all_below = b->dtype == kInt2 && a->dtype.bits == 2;
+  const Expr below = all_below ? imm(kBool, int64_t{1}) : b < imm(b->dtype, int64_t{a->dtype.bits});
   return b->dtype.is_uint() ? below : logical_and(b >= zero(b), below);
 }
 Expr shifted(IntrinsicId shift, const Expr& a, const Expr& b) {

@@ -472,12 +472,16 @@ class AccessProver {
     if (call.is(IntrinsicId::kTvmAccessPtr)) return pointer(call, node, origin);
     if (is_foreign(call)) given(call, node, origin);
     const bool shifts = call.is(IntrinsicId::kShiftLeft) || call.is(IntrinsicId::kShiftRight);
-    if (shifts && call.dtype.is_scalar())
+    if (shifts && call.dtype.is_scalar()) {
+      // 2 is no number of 2 bits.
+      const Expr count =
+          call.arg(1)->dtype == kInt2 ? cast(kInt64, call.arg(1)) : Expr(call.arg(1));
       judge({.kind = Kind::kShift,
              .node = node,
-             .index = call.arg(1),
-             .extent = imm(call.arg(1)->dtype, int64_t{call.dtype.bits}),
+             .index = count,
+             .extent = imm(count->dtype, int64_t{call.dtype.bits}),
              .origin = origin});
+    }
   }
 
   // A pointer with the number of elements behind it.
