@@ -91,11 +91,13 @@ bool transposes(const Block& block, const Ref<Buffer>& buffer) {
 }
 
 void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target,
-                        bool joins) {
+                        const TransposeOptions& options) {
   const MachineModel& model = machine_model(target);
-  schedule.simplify_block_iters(block);
-  split_div_mod_axes(schedule, block);
-  if (joins) join_axes(schedule, block);
+  if (!options.inside) {
+    schedule.simplify_block_iters(block);
+    split_div_mod_axes(schedule, block);
+  }
+  if (options.joins) join_axes(schedule, block);
   const Ref<Block> node = schedule.get(block);
   bool guarded = false;
   walk<Call>(node->body, [&](const Call& call) { guarded |= call.is(IntrinsicId::kIfThenElse); });
@@ -105,8 +107,13 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   const int64_t most = std::clamp<int64_t>(target.vector_lanes(32), 8, model.square_lanes);
   const int64_t lanes = std::min<int64_t>(
       most, target.vector_lanes(node->writes.at(0)->buffer->dtype.storage().bits));
-  const int64_t rows = side_of(extent_of(node->iter_vars[found->from]), lanes, model.least_lanes);
-  const int64_t columns = side_of(extent_of(node->iter_vars[found->to]), lanes, model.least_lanes);
+  const auto length = [&](size_t axis) {
+    const auto loop = loop_of_axis(schedule, block, axis);
+    if (!options.inside) return extent_of(node->iter_vars[axis]);
+    return loop ? as_int(schedule.get(*loop)->extent).value_or(-1) : 1;
+  };
+  const int64_t rows = side_of(length(found->from), lanes, model.least_lanes);
+  const int64_t columns = side_of(length(found->to), lanes, model.least_lanes);
   if (rows == 0 || columns == 0)
     illegal(node->origin, "block `{}` transposes few elements at a time", block.name);
 
@@ -122,12 +129,14 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   axes.push_back(static_cast<int64_t>(found->from));
 
   // A length known only at run time is cut around everything else: a nest of whole tiles.
-  if (extent_of(node->iter_vars[found->from]) == 0) cut_whole(schedule, block, found->from, rows);
+  if (length(found->from) == 0) cut_whole(schedule, block, found->from, rows);
   const LoopRV to = *loop_of_axis(schedule, block, found->to);
   const LoopRV from = *loop_of_axis(schedule, block, found->from);
   std::vector<LoopRV> order;
-  for (const LoopRV& loop : schedule.get_loops(block))
+  for (const LoopRV& loop : schedule.get_loops(block)) {
     if (!(loop == to) && !(loop == from)) order.push_back(loop);
+    if (options.inside && loop == *options.inside) order.clear();
+  }
   order.push_back(to);
   order.push_back(from);
   schedule.reorder(order);
@@ -150,7 +159,9 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   for (const LoopRV& loop : order)
     outside *= as_int(schedule.get(loop)->extent).value_or(model.unknown_row);
   const int64_t from_work = std::max<int64_t>(1, extent_of(node->iter_vars[found->from]));
-  if (outside >= model.square_tasks && to_whole == to) {
+  if (options.inside) {
+    // A part of a task.
+  } else if (outside >= model.square_tasks && to_whole == to) {
     const int64_t to_work = std::max<int64_t>(1, extent_of(node->iter_vars[found->to]));
     parallelize(schedule, order, from_work * to_work, model);
   } else {

@@ -10,11 +10,16 @@ namespace tenon::tir {
 
 /// A spatial block that reads along one axis and writes along another: squares of a vector's lanes
 /// go through registers, so that memory is read and written in vectors.
-/// \param joins  neighbouring axes become one first; of symbolic extents it hides that accesses are
-///               linear
 /// \throws CompileError (kScheduleIllegal) where the block is none; `schedule` may then be changed.
+struct TransposeOptions {
+  bool joins =
+      true;  // neighbouring axes become one first; of symbolic extents it hides that accesses
+             // are linear
+  std::optional<LoopRV> inside =
+      {};  // this loop and what is around it stay as they are; no tasks are made
+};
 void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target,
-                        bool joins = true);
+                        const TransposeOptions& options = {});
 
 /// Whether elements that lie next to each other in the result of a block do not in `buffer`, of which it
 /// reads others that do.

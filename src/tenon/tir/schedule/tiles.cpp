@@ -42,10 +42,10 @@ class Tiler {
     sch_.simplify_block_iters(block);
     const BlockRV epilogue = align(block);
     split_div_mod_axes(block);
-    pack_operand(block);
     tile(block, epilogue);
-    if (alone_ && sch_.has_block(alone_->name))
-      attempt(sch_, [&] { schedule_transpose(sch_, *alone_, target_, false); });
+    for (const BlockRV& copy : alone_)
+      if (sch_.has_block(copy.name))
+        attempt(sch_, [&] { schedule_transpose(sch_, copy, target_, {.joins = false}); });
     if (given_.size() > plans_.size())
       throw CompileError(kBadPlan, given_[plans_.size()].origin,
                          "block `{}` has {} nests; the plan has {}", block.name, plans_.size(),
@@ -97,11 +97,18 @@ class Tiler {
     return *accesses;
   }
 
-  /// An operand that strides along the output's consecutive axis is copied so that it does not.
-  void pack_operand(const BlockRV& block) {
-    const BlockAccesses accesses = accesses_of(block);
+  /// What is copied so that lanes are consecutive.
+  struct Packing {
+    size_t lane = 0;             // the output's consecutive axis
+    int64_t read = 0;            // the operand that strides along it, among what the block reads
+    std::vector<int64_t> order;  // axes of the copy
+  };
+
+  /// \returns how an operand that strides along the output's consecutive axis is packed; nothing where
+  /// none does, or where a copy would be of no use.
+  std::optional<Packing> packing_of(const BlockRV& block, const BlockAccesses& accesses) const {
     const Ref<Block> node = sch_.get(block);
-    if (lane_of(*node, accesses)) return;
+    if (lane_of(*node, accesses)) return std::nullopt;
     for (size_t a = 0; a < node->iter_vars.size(); ++a) {
       if (node->iter_vars[a].kind != IterKind::kSpatial || !accesses.store.is_unit(a)) continue;
       if (extent_of(node->iter_vars[a]) == 1) continue;
@@ -110,23 +117,25 @@ class Tiler {
         if (accesses.loads[l].moves(a)) moving.push_back(l);
       if (moving.size() != 1) continue;
       const LinearAccess& strided = accesses.loads[moving[0]];
-      std::vector<int64_t> order;
+      Packing packing{a, -1, {}};
       for (size_t b = 0; b < node->iter_vars.size(); ++b)
-        if (b != a && strided.moves(b)) order.push_back(static_cast<int64_t>(b));
-      order.push_back(static_cast<int64_t>(a));
+        if (b != a && strided.moves(b)) packing.order.push_back(static_cast<int64_t>(b));
+      packing.order.push_back(static_cast<int64_t>(a));
       // A copy of little use: each element is read once only.
       bool reused = false;
       for (size_t b = 0; b < node->iter_vars.size(); ++b)
         reused = reused || (!strided.moves(b) && extent_of(node->iter_vars[b]) != 1);
       if (!reused) continue;
-      int64_t read = -1;
       for (size_t r = 0; r < node->reads.size(); ++r)
-        if (node->reads[r]->buffer.same_as(strided.buffer)) read = static_cast<int64_t>(r);
-      packed_ = sch_.reindex_cache_read(block, read, "global", order);
-      packed_operand_ = strided.buffer->name;
-      return;
+        if (node->reads[r]->buffer.same_as(strided.buffer)) packing.read = static_cast<int64_t>(r);
+      return packing;
     }
-    illegal(node->origin, "no axis of block `{}` has consecutive outputs and operands", block.name);
+    return std::nullopt;
+  }
+
+  void pack_operand(const BlockRV& block, const Packing& packing) {
+    packed_operand_ = sch_.get(block)->reads[static_cast<size_t>(packing.read)]->buffer->name;
+    packed_ = sch_.reindex_cache_read(block, packing.read, "global", packing.order);
   }
 
   /// Position of an axis by its variable.
@@ -196,14 +205,15 @@ class Tiler {
   /// `width`: lanes of a vector where their number follows from nothing else.
   void tile(const BlockRV& block, BlockRV epilogue, std::optional<size_t> lane_axis = {},
             int64_t width = 0) {
-    const Ref<Block> node = sch_.get(block);
+    Ref<Block> node = sch_.get(block);
     // A loop that is cut in a nest without iterations leaves the block as it was.
     for (const IterVar& axis : node->iter_vars)
       if (is_int(axis.domain.extent, 0))
         illegal(node->origin, "axis `{}` of block `{}` has no iterations", axis.var->name,
                 block.name);
-    const BlockAccesses accesses = accesses_of(block);
-    if (!lane_axis) lane_axis = lane_of(*node, accesses);
+    BlockAccesses accesses = accesses_of(block);
+    const std::optional<Packing> packing = packing_of(block, accesses);
+    if (!lane_axis) lane_axis = packing ? packing->lane : lane_of(*node, accesses);
     if (!lane_axis)
       illegal(node->origin, "no axis of block `{}` has consecutive outputs and operands",
               block.name);
@@ -225,6 +235,12 @@ class Tiler {
       const auto epilogues = cut(epilogue, *lane_axis, {int64(main)}, true);
       for (size_t i = 0; i < products.size(); ++i) tile(products[i], epilogues[i], lane_axis);
       return;
+    }
+    // Each of these nests has a copy of its own, which is made panel by panel.
+    if (packing && lanes > 1) {
+      pack_operand(block, *packing);
+      node = sch_.get(block);
+      accesses = accesses_of(block);
     }
     TileRoles roles = roles_of(*node, accesses, *lane_axis);
     if (outside_)
@@ -486,8 +502,14 @@ class Tiler {
       }
       if (!is_int(sch_.get(tasks)->extent, 1)) sch_.parallel(tasks);
       if (packed_ && sch_.has_block(packed_->name)) {
-        if (!attempt(sch_, [&] { sch_.compute_at(*packed_, *parallel); })) alone_ = packed_;
+        const BlockRV copy = *packed_;
         packed_.reset();
+        if (attempt(sch_, [&] { sch_.compute_at(copy, *parallel); }))
+          attempt(sch_, [&] {
+            schedule_transpose(sch_, copy, target_, {.joins = false, .inside = parallel});
+          });
+        else
+          alone_.push_back(copy);
       }
     }
     // Pieces of rows, then of columns.
@@ -679,9 +701,9 @@ class Tiler {
   Ref<Var> outside_;  // an axis whose loop is around everything; null: none
   std::string name_;  // of the block; nests have names of their own
   std::optional<BlockRV> packed_;
-  std::optional<BlockRV> alone_;  // the same where it stays in front of several nests
-  std::string packed_operand_;    // of which `packed_` is the copy
-  bool grown_ = false;            // the last panel of columns is not full
+  std::vector<BlockRV> alone_;  // the same where they stay in front of their nests
+  std::string packed_operand_;  // of which `packed_` is the copy
+  bool grown_ = false;          // the last panel of columns is not full
   std::vector<TilePlan> plans_;
 };
 
