@@ -153,6 +153,7 @@ class FunctionCodegen {
   llvm::Value* access_pointer(const Call& call);
   llvm::Value* half_of_vector(const Call& call);
   llvm::Value* nearest_integer(llvm::Value* x);
+  llvm::Value* saturated(llvm::Value* value, DType to, llvm::Type* type);
   llvm::Value* look_up(const Expr& expr);
   llvm::Value* joined_vectors(const Call& call);
   /// `sum` + T.dot4(...); `sum` may be null.

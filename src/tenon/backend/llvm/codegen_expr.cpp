@@ -229,6 +229,34 @@ llvm::Value* FunctionCodegen::narrow(llvm::Value* value, DType to) {
   return b_.CreateTrunc(result, i16);
 }
 
+// Towards zero, saturating; NaN gives 0.
+llvm::Value* FunctionCodegen::saturated(llvm::Value* value, DType to, llvm::Type* type) {
+  if (!to.is_vector() || to.bits < 8) {
+    const auto id = to.is_uint() ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
+    return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
+  }
+  // LLVM 19 takes the intrinsic apart, lane by lane. In vectors: what is too large, and NaN, is 0 for
+  // the conversion, what is too small is the least.
+  const int magnitude = to.is_uint() ? to.bits : to.bits - 1;
+  llvm::Value* beyond = llvm::ConstantFP::get(value->getType(), std::ldexp(1.0, magnitude));
+  llvm::Value* least =
+      llvm::ConstantFP::get(value->getType(), to.is_uint() ? 0 : -std::ldexp(1.0, magnitude));
+  llvm::Value* zero = llvm::Constant::getNullValue(value->getType());
+  llvm::Value* inside = b_.CreateSelect(b_.CreateFCmpOLT(value, beyond), value, zero);
+  inside = b_.CreateSelect(b_.CreateFCmpOGT(inside, least), inside, least);
+  llvm::Value* whole = nullptr;
+  if (to.bits < 32)
+    whole = b_.CreateTrunc(
+        b_.CreateFPToSI(inside, m_.register_type(kInt32.with_lanes(to.lanes), {})), type);
+  else
+    whole = to.is_uint() ? b_.CreateFPToUI(inside, type) : b_.CreateFPToSI(inside, type);
+  const auto bits = static_cast<unsigned>(to.bits);
+  const llvm::APInt most =
+      to.is_uint() ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits);
+  return b_.CreateSelect(b_.CreateFCmpOGE(value, beyond), llvm::ConstantInt::get(type, most),
+                         whole);
+}
+
 llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
                                       const Origin& origin) {
   if (from == to) return value;
@@ -253,10 +281,7 @@ llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
     return from_unsigned ? b_.CreateUIToFP(value, type) : b_.CreateSIToFP(value, type);
   }
   if (to.is_integer()) {
-    if (from.is_float()) {  // towards zero, saturating; NaN gives 0
-      const auto id = to.is_uint() ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
-      return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
-    }
+    if (from.is_float()) return saturated(value, to, type);
     if (from.is_handle()) return b_.CreatePtrToInt(value, type);
     return from_unsigned ? b_.CreateZExtOrTrunc(value, type) : b_.CreateSExtOrTrunc(value, type);
   }
