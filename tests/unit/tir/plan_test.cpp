@@ -44,22 +44,22 @@ Ref<PrimFunc> matmul(const Expr& m, int64_t n, int64_t k, bool transposed = fals
                                1)});
 }
 
-/// A convolution of 64 channels over 56 x 56, in the layout that is chosen for it.
-Ref<PrimFunc> conv(const char* text, int64_t kernel) {
+/// A convolution of 64 channels over a square of 56, in the layout that is chosen for it.
+Ref<PrimFunc> conv(const char* text, int64_t kernel, int64_t side = 56) {
   const Target target = parse_target(text);
   ConvShape shape;
   shape.in_channels = shape.out_channels = 64;
-  shape.out_height = shape.out_width = 56;
+  shape.out_height = shape.out_width = side;
   shape.kernel_height = shape.kernel_width = kernel;
   const ConvLayout layout = choose_conv_layout(shape, target);
-  testing::Conv conv{64, 64, 56 + kernel - 1, 56 + kernel - 1, kernel};
+  testing::Conv conv{64, 64, side + kernel - 1, side + kernel - 1, kernel};
   conv.v = layout.block;
   conv.group = layout.weight_group;
   return testing::conv(conv);
 }
 
-Ref<PrimFunc> depthwise(const char* target) {
-  testing::Conv conv{64, 64, 58, 58, 3};
+Ref<PrimFunc> depthwise(const char* target, int64_t side = 56) {
+  testing::Conv conv{64, 64, side + 2, side + 2, 3};
   conv.v = parse_target(target).vector_lanes(32);
   return testing::depthwise(conv);
 }
@@ -287,6 +287,24 @@ TEST(Plan, DepthwiseConv) {
   EXPECT_EQ(text_of(depthwise(k512), k512),
             "`depthwise`: window: batch v1[4], M v2[56] v3[56], K v5[3] v6[3], lane v4[16]; "
             "tile 1 x 8 x 1 (rows, columns, vectors of 16); 3 steps unrolled\n");
+}
+
+// What follows each other divides the same rows, so that a core finds them in its own cache: an even
+// number of tasks, or five of one panel.
+TEST(Plan, SmallConvolutionsDivideTheSameRows) {
+  const auto tasks = [](const Ref<PrimFunc>& kernel) {
+    std::string text;
+    for (const BlockPlan& plan : plans_of(kernel, k512))
+      for (const TilePlan& nest : plan.tiles)
+        text +=
+            fmt::format("{}{} {}", nest.tasks_of == TilePlan::Tasks::kRows ? "rows " : "columns ",
+                        nest.tasks, nest.tasks_outside ? "outside" : "inside");
+    return text;
+  };
+  EXPECT_EQ(tasks(conv(k512, 1, 12)), "columns 6 outside");
+  EXPECT_EQ(tasks(depthwise(k512, 12)), "rows 6 outside");
+  EXPECT_EQ(tasks(conv(k512, 1, 15)), "columns 5 outside");
+  EXPECT_EQ(tasks(conv(k512, 1, 56)), "columns 28 outside");
 }
 
 }  // namespace

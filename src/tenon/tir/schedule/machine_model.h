@@ -135,6 +135,13 @@ struct MachineModel {
   /// Panels of a contraction that are tasks enough, so that their rows need not be cut. Rows of 128 in
   /// four parts took 1.08 of the time whole; 9 panels are 5 and 4 for two threads. [bert_base, vit_tiny]
   int64_t panel_tasks = 12;
+  /// Kernels of which all is in this part of the second cache divide rows, the same as their neighbours:
+  /// tiny_dscnn took 0.89 of its time on two threads, tiny_mobilenet_v1 0.88. [tiny networks]
+  int64_t near_l2_parts = 4;
+  /// Multiply-adds of such a task, at least, tasks, at most, where two threads get as many each, and the
+  /// share of full use of two threads that is enough otherwise. [tiny networks]
+  int64_t near_task_macs = 32 << 10, near_tasks = 6;
+  double near_share = 0.8;
   /// Tasks that are enough, where the loops inside are better left as they are. [chosen]
   int64_t enough_tasks = 8;
   /// Times the wanted number of tasks that a divisor may be. [chosen]

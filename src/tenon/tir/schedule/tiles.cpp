@@ -341,8 +341,8 @@ class Tiler {
 
     std::vector<Ref<Var>> order = roles.batch;
     if (outside_) order.insert(order.begin(), outside_);
+    if (task && plan.tasks_outside) order.insert(order.begin() + (outside_ ? 1 : 0), task);
     order.insert(order.end(), rest.begin(), rest.end());
-    if (task && plan.tasks_outside) order.push_back(task);
     order.insert(order.end(), n.begin(), n.end());
     if (task && !plan.tasks_outside) order.push_back(task);
     Layout layout(plan);
