@@ -79,40 +79,60 @@ size_t LateSizes::level_of(const Expr& size) const {
   return level;
 }
 
-// Dimensions are not negative (the program asserts it), so products and sums grow with their parts.
-Expr LateSizes::grown_bound(const Expr& size) const {
+// Dimensions are not negative (the program asserts it), so their products grow with their parts; a
+// negative factor turns what its product grows with around.
+Expr LateSizes::extreme(const Expr& size, bool greatest) const {
   if (level_of(size) == 0) return size;
   if (size.as<Var>()) {
     const auto it = most_.find(size.get());
-    return it == most_.end() ? Expr() : grown_bound(it->second);
+    return it == most_.end() || !greatest ? Expr() : extreme(it->second, true);
   }
   if (const auto* inner = size.as<Cast>()) {
-    const Expr bound = grown_bound(inner->value);
+    const Expr bound = extreme(inner->value, greatest);
     return bound ? cast(inner->dtype, bound) : bound;
   }
   if (const auto* choice = size.as<Select>()) {
-    const Expr a = grown_bound(choice->true_value), b = grown_bound(choice->false_value);
-    return a && b ? max(a, b) : Expr();
+    const Expr a = extreme(choice->true_value, greatest),
+               b = extreme(choice->false_value, greatest);
+    if (!a || !b) return {};
+    return greatest ? max(a, b) : min(a, b);
   }
   const auto* op = size.as<Binary>();
   if (!op) return {};
-  const Expr a = grown_bound(op->lhs), b = grown_bound(op->rhs);
+  if (op->op == BinaryOp::kMul) return extreme_of_product(*op, greatest);
+  const Expr a = extreme(op->lhs, greatest);
+  const Expr b = extreme(op->rhs, op->op == BinaryOp::kSub ? !greatest : greatest);
   switch (op->op) {
     case BinaryOp::kAdd:
-    case BinaryOp::kMul:
-    case BinaryOp::kMax: return a && b ? binary(op->op, a, b) : Expr();
-    case BinaryOp::kMin: return a && b ? min(a, b) : a ? a : b;
-    case BinaryOp::kSub: return a && level_of(op->rhs) == 0 ? a - op->rhs : Expr();
+    case BinaryOp::kSub: return a && b ? binary(op->op, a, b) : Expr();
+    case BinaryOp::kMax:
+    case BinaryOp::kMin:
+      if (a && b) return binary(op->op, a, b);
+      // Either operand bounds the result on the side to which it is chosen.
+      if ((op->op == BinaryOp::kMin) != greatest) return {};
+      return a ? a : b;
     case BinaryOp::kFloorDiv:
       return a && as_int(op->rhs).value_or(0) > 0 ? floordiv(a, op->rhs) : Expr();
     default: return {};
   }
 }
 
+Expr LateSizes::extreme_of_product(const Binary& op, bool greatest) const {
+  for (const auto& [factor, other] : {std::pair{op.lhs, op.rhs}, std::pair{op.rhs, op.lhs}}) {
+    const auto known = as_int(factor);
+    if (!known) continue;
+    const Expr bound = extreme(other, (*known >= 0) == greatest);
+    return bound ? bound * factor : Expr();
+  }
+  if (!greatest) return {};
+  const Expr a = extreme(op.lhs, true), b = extreme(op.rhs, true);
+  return a && b ? a * b : Expr();
+}
+
 Expr LateSizes::bound_of(const Expr& size) const {
   // A bound that only keeps sums from wrapping plans more than anyone has.
   constexpr int64_t kMost = int64_t{1} << 32;
-  const Expr bound = grown_bound(size);
+  const Expr bound = extreme(size, true);
   return bound && as_int(bound).value_or(0) > kMost ? Expr() : bound;
 }
 

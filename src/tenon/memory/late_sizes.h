@@ -30,7 +30,8 @@ class LateSizes {
  private:
   void visit(const tir::Stmt& stmt);
   void note_fact(const Expr& condition);
-  Expr grown_bound(const Expr& size) const;
+  Expr extreme(const Expr& size, bool greatest) const;
+  Expr extreme_of_product(const Binary& op, bool greatest) const;
 
   std::vector<const Node*> last_;
   std::unordered_map<const Node*, size_t> level_;  // of a variable; absent: 0
