@@ -128,6 +128,7 @@ class Tiler {
       if (!reused) continue;
       for (size_t r = 0; r < node->reads.size(); ++r)
         if (node->reads[r]->buffer.same_as(strided.buffer)) packing.read = static_cast<int64_t>(r);
+      if (packing.read < 0) continue;
       return packing;
     }
     return std::nullopt;
@@ -512,6 +513,8 @@ class Tiler {
           alone_.push_back(copy);
       }
     }
+    if (packed_) alone_.push_back(*packed_);
+    packed_.reset();
     // Pieces of rows, then of columns.
     struct Piece {
       BlockRV block, epilogue;
@@ -701,7 +704,7 @@ class Tiler {
   Ref<Var> outside_;  // an axis whose loop is around everything; null: none
   std::string name_;  // of the block; nests have names of their own
   std::optional<BlockRV> packed_;
-  std::vector<BlockRV> alone_;  // the same where they stay in front of their nests
+  std::vector<BlockRV> alone_;  // copies that stay in front of their nests
   std::string packed_operand_;  // of which `packed_` is the copy
   bool grown_ = false;          // the last panel of columns is not full
   std::vector<TilePlan> plans_;
