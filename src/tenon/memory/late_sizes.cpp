@@ -79,6 +79,14 @@ size_t LateSizes::level_of(const Expr& size) const {
   return level;
 }
 
+// Whether something is subtracted in a size, so that it may be negative though dimensions are not.
+static bool takes_off(const Expr& size) {
+  bool found = false;
+  walk<Binary>(size, [&](const Binary& op) { found = found || op.op == BinaryOp::kSub; });
+  walk<IntImm>(size, [&](const IntImm& number) { found = found || number.value < 0; });
+  return found;
+}
+
 // Dimensions are not negative (the program asserts it), so their products grow with their parts; a
 // negative factor turns what its product grows with around.
 Expr LateSizes::extreme(const Expr& size, bool greatest) const {
@@ -124,7 +132,7 @@ Expr LateSizes::extreme_of_product(const Binary& op, bool greatest) const {
     const Expr bound = extreme(other, (*known >= 0) == greatest);
     return bound ? bound * factor : Expr();
   }
-  if (!greatest) return {};
+  if (!greatest || takes_off(op.lhs) || takes_off(op.rhs)) return {};
   const Expr a = extreme(op.lhs, true), b = extreme(op.rhs, true);
   return a && b ? a * b : Expr();
 }
