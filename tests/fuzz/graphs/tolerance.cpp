@@ -27,7 +27,8 @@ static int convolutions(const IRModule& module) {
   int count = 0;
   for (const auto& [name, function] : module.functions())
     walk<graph::Call>(function, [&](const graph::Call& call) {
-      if (call.op) count += call.op->name.starts_with("nn.conv");
+      if (call.op)
+        count += call.op->name.starts_with("nn.conv2d") || call.op->name.starts_with("nn.conv3d");
     });
   return count;
 }

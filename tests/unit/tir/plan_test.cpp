@@ -44,7 +44,7 @@ Ref<PrimFunc> matmul(const Expr& m, int64_t n, int64_t k, bool transposed = fals
                                1)});
 }
 
-/// A convolution of 64 channels over a square of 56, in the layout that is chosen for it.
+/// A convolution of 64 channels over `side` x `side`, in the layout that is chosen for it.
 Ref<PrimFunc> conv(const char* text, int64_t kernel, int64_t side = 56) {
   const Target target = parse_target(text);
   ConvShape shape;
@@ -289,8 +289,8 @@ TEST(Plan, DepthwiseConv) {
             "tile 1 x 8 x 1 (rows, columns, vectors of 16); 3 steps unrolled\n");
 }
 
-// What follows each other divides the same rows, so that a core finds them in its own cache: an even
-// number of tasks, or five of one panel.
+// Consecutive kernels divide the same rows, so that a core finds them in its own cache: an even number of
+// tasks, or an odd one that leaves two threads about as much.
 TEST(Plan, SmallConvolutionsDivideTheSameRows) {
   const auto tasks = [](const Ref<PrimFunc>& kernel) {
     std::string text;
