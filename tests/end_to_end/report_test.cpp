@@ -236,6 +236,26 @@ TEST_F(ReportTest, TheJsonIsTheSameData) {
   EXPECT_TRUE(is_there);
 }
 
+// 256 x 256 x 256, in a parallel loop of calls: the kernel has their arithmetic, and one time.
+TEST_F(ReportTest, AKernelThatCallsOthersIsOneCall) {
+  const std::string model = "examples/kernel_calls/product.py --threads 2 --repeat 2 --json";
+  const Outcome outcome = tenon("report " + model);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  bool is_there = false;
+  const auto json = nlohmann::json::parse(outcome.out);
+  for (const auto& call : json["calls"]) {
+    EXPECT_GT(call["ms"], 0) << call;
+    EXPECT_EQ(call["runs"], 1) << call;
+    if (call["function"] != "main_kernel") continue;
+    is_there = true;
+    EXPECT_EQ(call["flop"], 2.0 * 256 * 256 * 256);
+  }
+  EXPECT_TRUE(is_there);
+  const auto bench = nlohmann::json::parse(tenon("bench --per-kernel " + model).out);
+  ASSERT_EQ(bench[0]["kernels"].size(), json["calls"].size());
+  for (const auto& kernel : bench[0]["kernels"]) EXPECT_EQ(kernel["calls"], 1) << kernel;
+}
+
 TEST_F(ReportTest, FaultsAreErrors) {
   expect_error(std::string("report ") + kDigits1, 2, "expected -o report.html");
   expect_error("report " + folder_ + "/none.onnx -o " + folder_ + "/r.html", 1, "error[TN0002]");

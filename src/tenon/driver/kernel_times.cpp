@@ -69,6 +69,22 @@ std::vector<int64_t> planned_calls(const std::vector<InstrumentedCall>& calls,
   return out;
 }
 
+static const tir::CallTir* first_call(const NodePtr& root) {
+  const tir::CallTir* found = nullptr;
+  walk_if(root, [&](const NodePtr& node) {
+    if (!found) found = node.as<tir::CallTir>();
+    return !found && !node.as<ExprNode>();
+  });
+  return found;
+}
+static bool has_calls(const NodePtr& root) { return first_call(root) != nullptr; }
+
+// Marks are of one thread: a loop whose iterations are on several is measured as a whole.
+static bool is_parallel(const NodePtr& node) {
+  const auto* loop = node.as<tir::For>();
+  return loop && loop->kind == tir::ForKind::kParallel;
+}
+
 InstrumentedModule instrument(const IRModule& lowered) {
   backend::set_kernel_mark(reinterpret_cast<void*>(&tenon_kernel_mark));
   InstrumentedModule out{lowered, {}};
@@ -76,25 +92,22 @@ InstrumentedModule instrument(const IRModule& lowered) {
     return make<tir::Evaluate>(
         call(IntrinsicId::kCallExtern, {make<StringImm>(kKernelMark), int64(call_number)}, kInt32));
   };
+  // A kernel that calls others is one call: its own work may stand between theirs.
   const auto is_piece = [&](const std::string& name) {
     const auto function = lowered.find<tir::PrimFunc>(name);
-    bool calls = false;
-    if (function)
-      walk_if(function->body, [&](const NodePtr& node) {
-        calls |= node.as<tir::CallTir>() != nullptr;
-        return !calls && !node.as<ExprNode>();
-      });
-    return calls;
+    return function && !function->attrs.flag("tir.is_scheduled_between_calls") &&
+           has_calls(function->body);
   };
   for (const auto& [name, base] : lowered.functions()) {
     const auto function = cast<tir::PrimFunc>(base);
     if (!function || !is_piece(name)) continue;
     tir::Stmt body = rewrite(function->body, [&](const NodePtr& node) -> std::optional<NodePtr> {
-      const auto* call = node.as<tir::CallTir>();
-      if (!call || is_piece(call->callee->name)) return std::nullopt;
+      const bool is_outermost = is_parallel(node) && has_calls(node);
+      const tir::CallTir* call = is_outermost ? first_call(node) : node.as<tir::CallTir>();
+      if (!call || (!is_outermost && is_piece(call->callee->name))) return std::nullopt;
       const auto number = static_cast<int64_t>(out.calls.size());
       out.calls.push_back({call->callee->name, call->origin});
-      return NodePtr(tir::seq({mark(number), ref_to(call)}));
+      return NodePtr(tir::seq({mark(number), downcast<tir::StmtNode>(node)}));
     });
     if (function->attrs.flag("tenon.entry")) body = tir::seq({body, mark(-1)});
     out.module.set(name, function->with_body(body));

@@ -27,7 +27,8 @@ struct InstrumentedModule {
 };
 
 /// A lowered module whose entry function (and the pieces that it was cut into) reports before each
-/// call of a kernel, and at its end. It computes the same.
+/// call of a kernel, and at its end. It computes the same. A parallel loop around calls is one call,
+/// of the kernel that it calls first, and so is a kernel that calls others.
 InstrumentedModule instrument(const IRModule& lowered);
 
 /// For each call of an instrumented module, the index of the same call in the plan; -1 where it has

@@ -81,25 +81,108 @@ static Substitution dims_of_kernel(const tir::PrimFunc& kernel, const tir::CallT
   return out;
 }
 
-// Two for each multiply-accumulate of a kernel in a call; nothing where a size is not known.
-static std::optional<double> flop_of(const IRModule& unscheduled, const tir::CallTir& call,
-                                     const Substitution& of_program) {
-  const auto kernel = unscheduled.find<tir::PrimFunc>(call.callee->name);
-  if (!kernel) return std::nullopt;
-  const Substitution dims = dims_of_kernel(*kernel, call, of_program);
-  double flop = 0;
-  for (const Ref<tir::Block>& block : tir::blocks_of(*kernel)) {
-    if (tir::work_of(*block).kind != tir::WorkKind::kContracts) continue;
-    double points = 1;
-    for (const tir::IterVar& axis : block->iter_vars) {
-      const auto extent = as_int(arith::simplify(substitute(axis.domain.extent, dims)));
-      if (!extent) return std::nullopt;
-      points *= static_cast<double>(*extent);
-    }
-    flop += 2 * points;
+namespace {
+
+/// Two for each multiply-accumulate of the kernels that a call runs, those that its callee calls
+/// included; nothing where a size is not known.
+class FlopCount {
+ public:
+  explicit FlopCount(const IRModule& unscheduled) : module_(unscheduled) {}
+
+  std::optional<double> of(const tir::CallTir& call, const Substitution& values) {
+    const auto kernel = module_.find<tir::PrimFunc>(call.callee->name);
+    if (!kernel) return std::nullopt;
+    flop_ = 0;
+    is_known_ = true;
+    iterations_ = 0;
+    add_call(call, values);
+    return is_known_ ? std::optional(flop_) : std::nullopt;
   }
-  return flop;
-}
+
+ private:
+  static constexpr int64_t kMostIterations = 100000;  // of loops around calls
+
+  void add_call(const tir::CallTir& call, const Substitution& values) {
+    const auto kernel = module_.find<tir::PrimFunc>(call.callee->name);
+    if (!kernel) return;
+    const Substitution dims = dims_of_kernel(*kernel, call, values);
+    for (const Ref<tir::Block>& block : tir::blocks_of(*kernel)) {
+      if (tir::work_of(*block).kind != tir::WorkKind::kContracts) continue;
+      double points = 1;
+      for (const tir::IterVar& axis : block->iter_vars) {
+        const auto extent = value_of(axis.domain.extent, dims);
+        is_known_ = is_known_ && extent.has_value();
+        points *= static_cast<double>(extent.value_or(0));
+      }
+      flop_ += 2 * points;
+    }
+    if (has_calls(kernel->body)) add_calls_in(kernel->body, dims);
+  }
+
+  // Loops around calls are short, and their conditions say which iterations make one.
+  void add_calls_in(const NodePtr& root, const Substitution& values) {
+    walk_if(root, [&](const NodePtr& node) {
+      if (!is_known_) return false;
+      if (const auto* call = node.as<tir::CallTir>()) {
+        add_call(*call, values);
+        return false;
+      }
+      if (const auto* loop = node.as<tir::For>()) {
+        if (has_calls(loop->body)) add_loop(*loop, values);
+        return false;
+      }
+      if (const auto* realize = node.as<tir::BlockRealize>()) {
+        if (!has_calls(realize->block->body)) return false;
+        Substitution inner = values;
+        for (size_t i = 0; i < realize->iter_values.size(); ++i)
+          inner[realize->block->iter_vars[i].var.get()] =
+              arith::simplify(substitute(realize->iter_values[i], values));
+        add_calls_in(realize->block->body, inner);
+        return false;
+      }
+      if (const auto* branch = node.as<tir::IfThenElse>()) {
+        if (!has_calls(ref_to(branch))) return false;
+        const auto taken = value_of(branch->condition, values);
+        is_known_ = is_known_ && taken.has_value();
+        const tir::Stmt& body = taken.value_or(0) != 0 ? branch->then_case : branch->else_case;
+        if (is_known_ && body) add_calls_in(body, values);
+        return false;
+      }
+      return !node.as<ExprNode>();
+    });
+  }
+
+  void add_loop(const tir::For& loop, const Substitution& values) {
+    const auto min = value_of(loop.min, values), extent = value_of(loop.extent, values);
+    is_known_ = is_known_ && min && extent;
+    Substitution inner = values;
+    for (int64_t i = 0; is_known_ && i < *extent; ++i) {
+      is_known_ = ++iterations_ <= kMostIterations;
+      inner[loop.loop_var.get()] = imm(loop.loop_var->dtype, *min + i);
+      add_calls_in(loop.body, inner);
+    }
+  }
+
+  static std::optional<int64_t> value_of(const Expr& expr, const Substitution& values) {
+    return as_int(arith::simplify(substitute(expr, values)));
+  }
+
+  static bool has_calls(const NodePtr& root) {
+    bool found = false;
+    walk_if(root, [&](const NodePtr& node) {
+      found |= node.as<tir::CallTir>() != nullptr;
+      return !found && !node.as<ExprNode>();
+    });
+    return found;
+  }
+
+  const IRModule& module_;
+  double flop_ = 0;
+  bool is_known_ = true;
+  int64_t iterations_ = 0;
+};
+
+}  // namespace
 
 // Of a script the variables that stand at these places, and the places where there is none.
 static std::vector<Report::Operator> operators_of(
@@ -157,7 +240,7 @@ static void count_flop(Report& report, const Watch& watch) {
     const memory::ModuleProblem problem = memory::extract_problem(*entry);
     for (size_t i = 0; i < std::min(problem.calls.size(), report.calls.size()); ++i)
       if (report.plan.calls[i].symbol.empty())
-        report.calls[i].flop = flop_of(watch.unscheduled, *problem.calls[i].call, dims);
+        report.calls[i].flop = FlopCount(watch.unscheduled).of(*problem.calls[i].call, dims);
   }
 }
 
