@@ -78,6 +78,9 @@ class Diagnostics {
   void add(const CompileError& error) {
     items_.insert(items_.end(), error.diagnostics().begin(), error.diagnostics().end());
   }
+  void add(const Diagnostics& others) {
+    items_.insert(items_.end(), others.items_.begin(), others.items_.end());
+  }
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
   const std::vector<Diagnostic>& items() const { return items_; }

@@ -338,6 +338,7 @@ class Scan {
 }  // namespace
 
 const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
+  const std::lock_guard lock(mutex_);
   const auto found = known_.find(name);
   if (found != known_.end()) return found->second;
   // Callees first, without recursion: how deep calls nest is up to the module.
@@ -370,6 +371,7 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
 }
 
 const std::vector<ParamEffect>& CallEffects::after_callees(const std::string& name) {
+  const std::lock_guard lock(mutex_);
   const auto [it, is_new] = known_.try_emplace(name);
   if (is_new) it->second = find(name);
   return it->second;
@@ -400,6 +402,7 @@ std::vector<ParamEffect> effects_on(const Stmt& stmt, const std::vector<Ref<Buff
 
 ParamEffect CallEffects::of(const std::string& callee, size_t argument) {
   constexpr ParamEffect kBoth{true, true, false};
+  const std::lock_guard lock(mutex_);
   auto found = known_.find(callee);
   if (found == known_.end()) {
     const BaseFunc function = module_.find(callee);
@@ -411,6 +414,7 @@ ParamEffect CallEffects::of(const std::string& callee, size_t argument) {
 }
 
 bool CallEffects::is_pure(const std::string& name) {
+  const std::lock_guard lock(mutex_);
   const auto known = pure_.find(name);
   if (known != pure_.end()) return known->second;
   pure_[name] = true;  // where a cycle closes

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ std::string_view name_of(const ParamEffect& effect);  // "in", "out", "inout", "
 
 /// The effects of the functions of a module, found once each; calls inside count as what the callee
 /// does, those of a declared extern function as it declares them. A parameter whose address is
-/// taken, or that an undeclared extern function gets, counts as both.
+/// taken, or that an undeclared extern function gets, counts as both. Several threads may ask.
 class CallEffects {
  public:
   explicit CallEffects(const IRModule& module) : module_(module) {}
@@ -27,6 +28,7 @@ class CallEffects {
   const std::vector<ParamEffect>& after_callees(const std::string& name);
   /// States what is known already.
   void set(const std::string& name, std::vector<ParamEffect> effects) {
+    const std::lock_guard lock(mutex_);
     known_[name] = std::move(effects);
   }
   /// Of argument `i` of a call; reads and writes where nothing is known of the callee.
@@ -42,6 +44,7 @@ class CallEffects {
   std::vector<ParamEffect> find(const std::string& name);
 
   const IRModule& module_;
+  std::recursive_mutex mutex_;
   bool is_searching_ = false;  // then what is not known is the callee that closes a cycle
   std::map<std::string, std::vector<ParamEffect>> known_;
   std::map<std::string, bool> pure_;

@@ -9,7 +9,8 @@
 
 namespace tenon::tir {
 
-/// `f` on every PrimFunc of `module`; one that comes back as it was stays the same node.
+/// `f` on every PrimFunc of `module`, on several at a time (support/parallel.h says what `f` must
+/// keep to); one that comes back as it was stays the same node.
 IRModule map_prim_funcs(IRModule module,
                         const std::function<Ref<PrimFunc>(const Ref<PrimFunc>&)>& f);
 

@@ -8,6 +8,7 @@
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/ir/division.h"
+#include "tenon/support/parallel.h"
 #include "tenon/tir/analysis/access_bounds.h"
 #include "tenon/tir/analysis/parallel_races.h"
 #include "tenon/tir/call_effects.h"
@@ -502,6 +503,16 @@ void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* me
       module, [&](const std::string& name) { return &record_of(name).calls; }, diagnostics,
       accesses ? kMaxCallDepth : kMaxCallDepth + kAddedCallDepth);
   CallEffects effects(module);
+  // Of functions without calls, which are most of a program, one does not wait for another.
+  std::vector<std::string> leaves;
+  for (const std::string& name : order) {
+    const VerifierMemory::Record& record = record_of(name);
+    if (record.calls.empty() && !memory->records.count(record.function.get()))
+      leaves.push_back(name);
+  }
+  for_each_in_parallel(leaves.size(), [&](size_t i) {
+    effects.set(leaves[i], CallEffects(module).after_callees(leaves[i]));
+  });
   std::unordered_set<std::string> unchanged;
   for (const std::string& name : order) {
     VerifierMemory::Record& record = record_of(name);
@@ -520,14 +531,19 @@ void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* me
     const auto known = memory->effects.find(record.function.get());
     if (known != memory->effects.end()) effects.set(name, known->second);
   }
+  std::vector<std::pair<std::string, Ref<PrimFunc>>> changed;
   for (const auto& [name, function] : module.functions()) {
-    Ref<PrimFunc> reference;
-    if (const auto* external = function.as<ExternFunction>()) reference = external->reference();
-    const auto* f = reference ? reference.get() : function.as<PrimFunc>();
-    if (!f || unchanged.count(name)) continue;
-    Verifier(module, effects, diagnostics, accesses).function(name, *f);
-    check_plan(name, *f, diagnostics);
+    const auto* external = function.as<ExternFunction>();
+    const Ref<PrimFunc> f = external ? external->reference() : cast<PrimFunc>(function);
+    if (f && !unchanged.count(name)) changed.emplace_back(name, f);
   }
+  std::vector<Diagnostics> found(changed.size());
+  for_each_in_parallel(changed.size(), [&](size_t i) {
+    const auto& [name, f] = changed[i];
+    Verifier(module, effects, found[i], accesses).function(name, *f);
+    check_plan(name, *f, found[i]);
+  });
+  for (const Diagnostics& of_one : found) diagnostics.add(of_one);
   if (diagnostics.size() > faults) return;
   for (const auto& [node, record] : next.records)
     for (const VerifierMemory::Callee& callee : record.callees)

@@ -7,6 +7,7 @@
 
 #include "tenon/support/interrupt.h"
 #include "tenon/support/nearest.h"
+#include "tenon/support/parallel.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/tree.h"
 #include "tenon/tir/schedule/attempt.h"
@@ -678,41 +679,71 @@ bool takes_fast_forms(const IRModule& module, const Target& target) {
   return states_fast_forms(module).value_or(target.kind != "c");
 }
 
+namespace {
+
+/// A kernel that is scheduled, and what becomes of it.
+struct Work {
+  std::string name;
+  Ref<PrimFunc> kernel;
+  bool has_stretches;
+  std::string hash = {};
+  std::vector<const GivenPlan*> given = {};
+  std::vector<BlockPlan> plans = {};
+  std::optional<CompileError> misfit = {};
+};
+
+}  // namespace
+
+static void schedule(Work& work, const Target& target, bool is_fast) {
+  if (work.has_stretches) {
+    // Without `tir.is_scheduled`: LLVM's loop transformations stay on for the loops around calls.
+    constexpr const char* kDone = "tir.is_scheduled_between_calls";
+    if (!work.kernel->attrs.flag(kDone))
+      work.kernel = schedule_in_stretches(work.kernel, target)->with_attr(kDone, true);
+    return;
+  }
+  try {
+    const Schedule schedule = schedule_as_fits(without_attr(work.kernel, kFiniteParams), target,
+                                               work.plans, work.given, is_fast);
+    Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *work.kernel);
+    if (work.kernel->attrs.flag(kRunsInTask)) scheduled = without_tasks(scheduled);
+    scheduled = serial_as_given(scheduled, work.plans, work.given);
+    const Origin origin = work.kernel->origin;
+    work.kernel = without_attr(scheduled, kScratchRoom)->with_attr("tir.is_scheduled", true);
+    report(work.name, work.hash, schedule, work.plans, origin);
+  } catch (const CompileError& error) {
+    if (error.first().code.id != kBadPlan.id) throw;
+    work.misfit = error;  // other kernels may have such plans too
+  }
+}
+
 IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
   const auto text = module.attrs.get<std::string>("target");
   const Target target = text ? parse_target(*text) : parse_target("llvm");
   const bool is_fast = takes_fast_forms(module, target);
-  const std::vector<IRModule::Entry> functions = module.functions();
   Planned planned(given);
-  Diagnostics misfits;
-  for (const auto& [name, function] : functions) {
+  std::vector<Work> works;
+  for (const auto& [name, function] : module.functions()) {
     check_interrupt();
     const Ref<PrimFunc> kernel = cast<PrimFunc>(function);
     if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled")) continue;
-    if (has_stretches(*kernel)) {
-      // Without `tir.is_scheduled`: LLVM's loop transformations stay on for the loops around calls.
-      constexpr const char* kDone = "tir.is_scheduled_between_calls";
-      if (!kernel->attrs.flag(kDone))
-        module.set(name, schedule_in_stretches(kernel, target)->with_attr(kDone, true));
-      continue;
+    Work work{name, kernel, has_stretches(*kernel)};
+    if (!work.has_stretches) {
+      if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
+      work.hash = plan_hash(without_attr(kernel, kFiniteParams));
+      work.given = planned.of(name, work.hash);
     }
-    if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
-    const Ref<PrimFunc> plain = without_attr(kernel, kFiniteParams);
-    const std::string hash = plan_hash(kernel);
-    std::vector<const GivenPlan*> plans_given = planned.of(name, hash);
-    std::vector<BlockPlan> plans;
-    try {
-      const Schedule schedule = schedule_as_fits(plain, target, plans, plans_given, is_fast);
-      Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *kernel);
-      if (kernel->attrs.flag(kRunsInTask)) scheduled = without_tasks(scheduled);
-      scheduled = serial_as_given(scheduled, plans, plans_given);
-      module.set(name, without_attr(scheduled, kScratchRoom)->with_attr("tir.is_scheduled", true));
-      report(name, hash, schedule, plans, kernel->origin);
-    } catch (const CompileError& error) {
-      if (error.first().code.id != kBadPlan.id) throw;
-      misfits.add(error);  // other kernels may have such plans too
+    works.push_back(std::move(work));
+  }
+  for_each_in_parallel(works.size(), [&](size_t i) { schedule(works[i], target, is_fast); });
+  Diagnostics misfits;
+  for (const Work& work : works) {
+    if (work.misfit) {
+      misfits.add(*work.misfit);
+    } else {
+      module.set(work.name, work.kernel);
     }
-    planned.took(name, plans_given, plans);
+    if (!work.has_stretches) planned.took(work.name, work.given, work.plans);
   }
   misfits.throw_if_any();
   planned.tell();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "tenon/support/interrupt.h"
+#include "tenon/support/parallel.h"
 #include "tenon/support/target.h"
 #include "tenon/tir/transforms.h"
 
@@ -14,15 +14,17 @@ bool is_c_target(const IRModule& module) {
 
 IRModule map_prim_funcs(IRModule module,
                         const std::function<Ref<PrimFunc>(const Ref<PrimFunc>&)>& f) {
-  IRModule out = module;
-  for (const auto& [name, function] : module.functions()) {
-    const auto prim = cast<PrimFunc>(function);
-    if (!prim) continue;
-    check_interrupt();
-    const Ref<PrimFunc> next = f(prim);
-    if (!next.same_as(prim)) out.set(name, next);
-  }
-  return out;
+  struct Item {
+    std::string name;
+    Ref<PrimFunc> function, next;
+  };
+  std::vector<Item> items;
+  for (const auto& [name, function] : module.functions())
+    if (const auto prim = cast<PrimFunc>(function)) items.push_back({name, prim, {}});
+  for_each_in_parallel(items.size(), [&](size_t i) { items[i].next = f(items[i].function); });
+  for (const Item& item : items)
+    if (!item.next.same_as(item.function)) module.set(item.name, item.next);
+  return module;
 }
 
 // Constants and names: nothing that a pass on statements or arithmetic could change.

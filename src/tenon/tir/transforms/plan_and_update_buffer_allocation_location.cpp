@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/support/interrupt.h"
 #include "tenon/tir/transforms.h"
 #include "tenon/tir/transforms/carried_values.h"
 
@@ -275,21 +276,27 @@ class AllocationPlacer {
 
 }  // namespace
 
+// One function after another: `effects` remembers what it found.
 IRModule plan_and_update_buffer_allocation_location(IRModule module) {
   CallEffects effects(module);
-  return map_kernels(module, [&](const Ref<PrimFunc>& function) {
+  IRModule out = module;
+  for (const auto& [name, function] : module.functions()) {
+    const auto prim = cast<PrimFunc>(function);
+    if (!prim) continue;
+    check_interrupt();
     std::vector<Ref<Buffer>> buffers;
-    walk<Block>(function->body, [&](const Block& block) {
+    walk<Block>(prim->body, [&](const Block& block) {
       if (block.init)
         throw CompileError(kWrongForm, block.origin,
                            "block `{}` has an init; LowerInitBlock runs first", block.name);
       buffers.insert(buffers.end(), block.alloc_buffers.begin(), block.alloc_buffers.end());
     });
-    if (buffers.empty()) return function;
+    if (buffers.empty()) continue;
     Finder finder(buffers, effects);
-    finder.visit(function->body);
-    return function->with_body(AllocationPlacer(finder, buffers).place(function->body));
-  });
+    finder.visit(prim->body);
+    out.set(name, prim->with_body(AllocationPlacer(finder, buffers).place(prim->body)));
+  }
+  return out;
 }
 
 }  // namespace tenon::tir

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <mutex>
 
+#include "tenon/support/interrupt.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/elementary.h"
 #include "tenon/tir/transforms.h"
@@ -43,10 +45,16 @@ int64_t work_in(const NodePtr& root) {
 /// loops around loops multiply, and what is made of them is compiled statement by statement.
 class Unroller {
  public:
-  explicit Unroller(const IRModule& module) {
+  /// \param room  nodes that the functions which it is given may make together
+  explicit Unroller(int64_t room) : of_module_(room) {}
+
+  static int64_t room_of(const IRModule& module) {
+    int64_t room = kFreeOfModule;
     for (const auto& [name, function] : module.functions())
-      if (function.as<PrimFunc>()) of_module_ += kGrowth * nodes_in(function);
+      if (function.as<PrimFunc>()) room += kGrowth * nodes_in(function);
+    return room;
   }
+  int64_t room() const { return of_module_; }  // that is left
 
   Ref<PrimFunc> run(const Ref<PrimFunc>& function) {
     of_function_ = kFreeOfFunction + kGrowth * nodes_in(function);
@@ -95,15 +103,41 @@ class Unroller {
     return true;
   }
 
-  int64_t of_function_ = 0, of_module_ = kFreeOfModule;  // the room that is left
+  int64_t of_function_ = 0, of_module_;  // the room that is left
 };
 
 }  // namespace
 
 IRModule unroll_loop(IRModule module) {
-  Unroller unroller(module);
-  return map_kernels(std::move(module),
-                     [&](const Ref<PrimFunc>& function) { return unroller.run(function); });
+  const int64_t room = Unroller::room_of(module);
+  std::vector<Remark> remarks;
+  IRModule out;
+  int64_t made = 0;
+  {
+    const RemarkScope scope;
+    std::mutex mutex;
+    out = map_kernels(module, [&](const Ref<PrimFunc>& function) {
+      Unroller unroller(room);
+      const Ref<PrimFunc> unrolled = unroller.run(function);
+      const std::lock_guard lock(mutex);
+      made += room - unroller.room();
+      return unrolled;
+    });
+    remarks = scope.remarks();
+  }
+  // Where all that is made fits, none of the loops would have been kept with the others' room gone.
+  if (made <= room) {
+    for (Remark& remark : remarks) record(std::move(remark));
+    return out;
+  }
+  Unroller unroller(room);
+  for (const auto& [name, function] : IRModule(module).functions()) {
+    const auto prim = cast<PrimFunc>(function);
+    if (!prim) continue;
+    check_interrupt();
+    module.set(name, unroller.run(prim));
+  }
+  return module;
 }
 
 }  // namespace tenon::tir
