@@ -515,6 +515,7 @@ class RowFusion {
     if (window.taps > model.row_taps) return kept("long-reduction");
     if (window.rows < window.stride) return kept("rows-unread");
     if (!options_.all && is_winograd(producer)) return kept("winograd");
+    if (!options_.all && target_.kind != "c" && transposes(producer)) return kept("transposes");
     if (!options_.all && target_.kind != "c" &&
         bytes_of(between) < target_.l2_bytes / model.row_l2_parts)
       return kept("fits-cache");
@@ -534,6 +535,26 @@ class RowFusion {
       return plan;
     }
     return kept("not-by-rows");
+  }
+
+  // Whether the kernel sums nothing up and reads along another axis than it writes, as conversions of
+  // layouts do: one row is no square for the shuffles of vectors.
+  static bool transposes(const PrimFunc& producer) {
+    bool sums = false, across = false;
+    walk<Block>(producer.body, [&](const Block& block) {
+      for (const tir::IterVar& axis : block.iter_vars)
+        sums = sums || axis.kind != tir::IterKind::kSpatial;
+    });
+    walk<tir::BufferStore>(producer.body, [&](const tir::BufferStore& store) {
+      const auto* along = store.indices.empty() ? nullptr : store.indices.back().as<tenon::Var>();
+      if (!along) return;
+      walk<tir::BufferLoad>(store.value, [&](const tir::BufferLoad& load) {
+        for (size_t d = 0; d + 1 < load.indices.size(); ++d)
+          across = across || (tir::uses_var(load.indices[d], along) &&
+                              !tir::uses_var(load.indices.back(), along));
+      });
+    });
+    return across && !sums;
   }
 
   // Whether the kernel may be a convolution by a form that is faster than sums of its rows.
