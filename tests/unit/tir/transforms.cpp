@@ -75,6 +75,30 @@ TEST(UnrollLoop, LoopsAroundLoopsShareTheRoom) {
   }
 }
 
+// The room of a module goes to its functions in their order, whatever the threads that unroll them.
+TEST(UnrollLoop, FunctionsShareTheRoomInTheirOrder) {
+  constexpr int kFunctions = 120;
+  IRModule module;
+  for (int k = 0; k < kFunctions; ++k) module.set(fmt::format("f{:03}", k), nested_unrolling(3));
+  const auto loops_in = [](const BaseFunc& function) { return count<For>(function); };
+  IRModule first;
+  for (int round = 0; round < 3; ++round) {
+    const RemarkScope scope;
+    const IRModule unrolled = unroll_loop(module);
+    int before = 0;
+    for (const auto& [name, function] : unrolled.functions()) {
+      const int loops = loops_in(function);
+      EXPECT_GE(loops, before) << name;  // who comes later has no more room
+      before = loops;
+    }
+    EXPECT_EQ(loops_in(unrolled.functions().front().second), 0);
+    EXPECT_GT(loops_in(unrolled.functions().back().second), 0);
+    EXPECT_FALSE(scope.remarks().empty());
+    if (round == 0) first = unrolled;
+    EXPECT_TRUE(structural_equal(first, unrolled));
+  }
+}
+
 // A copy of an elementary function is dozens of operations, one of a long vector several.
 TEST(UnrollLoop, CountsTheWorkOfACopy) {
   const auto copies = [](const std::function<Expr(Expr)>& value) {

@@ -3,7 +3,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "tenon/support/interrupt.h"
 #include "tenon/tir/transforms.h"
 #include "tenon/tir/transforms/carried_values.h"
 
@@ -276,27 +275,21 @@ class AllocationPlacer {
 
 }  // namespace
 
-// One function after another: `effects` remembers what it found.
 IRModule plan_and_update_buffer_allocation_location(IRModule module) {
   CallEffects effects(module);
-  IRModule out = module;
-  for (const auto& [name, function] : module.functions()) {
-    const auto prim = cast<PrimFunc>(function);
-    if (!prim) continue;
-    check_interrupt();
+  return map_kernels(module, [&](const Ref<PrimFunc>& function) {
     std::vector<Ref<Buffer>> buffers;
-    walk<Block>(prim->body, [&](const Block& block) {
+    walk<Block>(function->body, [&](const Block& block) {
       if (block.init)
         throw CompileError(kWrongForm, block.origin,
                            "block `{}` has an init; LowerInitBlock runs first", block.name);
       buffers.insert(buffers.end(), block.alloc_buffers.begin(), block.alloc_buffers.end());
     });
-    if (buffers.empty()) continue;
+    if (buffers.empty()) return function;
     Finder finder(buffers, effects);
-    finder.visit(prim->body);
-    out.set(name, prim->with_body(AllocationPlacer(finder, buffers).place(prim->body)));
-  }
-  return out;
+    finder.visit(function->body);
+    return function->with_body(AllocationPlacer(finder, buffers).place(function->body));
+  });
 }
 
 }  // namespace tenon::tir

@@ -125,13 +125,14 @@ IRModule unroll_loop(IRModule module) {
     });
     remarks = scope.remarks();
   }
-  // Where all that is made fits, none of the loops would have been kept with the others' room gone.
+  // All of it fits: one after another, no loop would have been refused for the room that others took.
   if (made <= room) {
     for (Remark& remark : remarks) record(std::move(remark));
     return out;
   }
   Unroller unroller(room);
-  for (const auto& [name, function] : IRModule(module).functions()) {
+  const std::vector<IRModule::Entry> functions = module.functions();
+  for (const auto& [name, function] : functions) {
     const auto prim = cast<PrimFunc>(function);
     if (!prim) continue;
     check_interrupt();
