@@ -5,8 +5,9 @@
 
 The bound of a network is the longer of two times: its multiply-adds at the machine's peak of FMAs, those of Winograd's forms counted
 as they are computed (F(2x2,3x3) has 16 products for 36, F(4x4,3x3) 36 for 144), and one read of its constants at the rate at which the
-machine reads so many bytes again and again, from a cache where they fit. One thread. `share` is the bound over the least time of a run. What is missing to 1 is told by the other columns: the rate of
-the kernels that have multiply-adds (`products`), over the peak, and the share of time of the kernels that have none (`others`).
+machine reads so many bytes again and again, from a cache where they fit. One thread. `share` is the bound over the least time of a run;
+of memory it may be above 1, where a run read faster than the measurement did. What is missing to 1 is told by the other columns: the
+rate of the kernels that have multiply-adds (`products`), over the peak, and the share of time of the kernels that have none (`others`).
 """
 
 import argparse
@@ -77,7 +78,9 @@ def main():
     names = args.models.split(",") if args.models else sorted(
         (p.parent.name for p in args.models_dir.glob("*/model.onnx") if not p.parent.name.endswith("_dyn")),
         key=lambda n: (args.models_dir / n / "model.onnx").stat().st_size)
-    samples = [machine([1])["1"] for _ in range(5)]  # of a shared machine
+    samples = [machine([1]).get("1") for _ in range(5)]  # of a shared machine
+    if None in samples:
+        sys.exit("bounds: no C compiler `cc` to measure the machine with")
     peak = {key: max(s[key] for s in samples) for key in samples[0]}
     print(f"{host()}: {peak['fma_gflops']:.0f} GFLOP/s of FMAs, {peak['read_gb_s']:.1f} GB/s read\n")
     print("| network | GFLOP | constants, MB | bound, ms | by | least ms | share | products | others |\n|" + " --- |" * 9)

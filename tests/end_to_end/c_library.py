@@ -52,12 +52,11 @@ def scratch_of(text):
 
 
 def check(tenon, name, model):
-    with tempfile.TemporaryDirectory() as own, tempfile.TemporaryDirectory() as library:
-        pipeline = pathlib.Path(own) / "pipeline"
+    with tempfile.TemporaryDirectory() as own, tempfile.TemporaryDirectory() as library, tempfile.TemporaryDirectory() as other:
+        pipeline = pathlib.Path(other) / "pipeline.txt"
         lines = run(tenon, "opt", "--print-pipeline").splitlines()
         pipeline.write_text("\n".join(line for line in lines if "FuseRows" not in line))
         plain = json.loads(run(tenon, "run", model, "--out", own, "--threads", "1", "--json", "--pipeline", str(pipeline)))
-        pipeline.unlink()
         called = json.loads(run(tenon, "run", model, "--out", library, "--threads", "1", "--json", *LIBRARY, "--link", "nn.c"))
         expected, seen = outputs(own), outputs(library)
     scale = max(abs(value) for value in expected)

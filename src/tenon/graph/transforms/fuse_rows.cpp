@@ -537,8 +537,8 @@ class RowFusion {
     return kept("not-by-rows");
   }
 
-  // Whether the kernel sums nothing up and reads along another axis than it writes, as conversions of
-  // layouts do: one row is no square for the shuffles of vectors.
+  // Whether the kernel sums nothing up and reads along another axis than it writes, as a conversion of
+  // a layout does. Whole, it is transposed in registers, square by square; a row is no square.
   static bool transposes(const PrimFunc& producer) {
     bool sums = false, across = false;
     walk<Block>(producer.body, [&](const Block& block) {

@@ -681,39 +681,37 @@ bool takes_fast_forms(const IRModule& module, const Target& target) {
 
 namespace {
 
-/// A kernel that is scheduled, and what becomes of it.
-struct Work {
+/// A kernel before it is scheduled and, in the same place, after it.
+struct Job {
   std::string name;
   Ref<PrimFunc> kernel;
-  bool has_stretches;
+  bool calls_others;
   std::string hash = {};
   std::vector<const GivenPlan*> given = {};
   std::vector<BlockPlan> plans = {};
-  std::optional<CompileError> misfit = {};
+  std::optional<CompileError> misfit = {};  // of a plan that was given
 };
 
 }  // namespace
 
-static void schedule(Work& work, const Target& target, bool is_fast) {
-  if (work.has_stretches) {
-    // Without `tir.is_scheduled`: LLVM's loop transformations stay on for the loops around calls.
-    constexpr const char* kDone = "tir.is_scheduled_between_calls";
-    if (!work.kernel->attrs.flag(kDone))
-      work.kernel = schedule_in_stretches(work.kernel, target)->with_attr(kDone, true);
+static void run(Job& job, const Target& target, bool is_fast) {
+  if (job.calls_others) {
+    if (!job.kernel->attrs.flag(kScheduledBetweenCalls))
+      job.kernel =
+          schedule_in_stretches(job.kernel, target)->with_attr(kScheduledBetweenCalls, true);
     return;
   }
   try {
-    const Schedule schedule = schedule_as_fits(without_attr(work.kernel, kFiniteParams), target,
-                                               work.plans, work.given, is_fast);
-    Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *work.kernel);
-    if (work.kernel->attrs.flag(kRunsInTask)) scheduled = without_tasks(scheduled);
-    scheduled = serial_as_given(scheduled, work.plans, work.given);
-    const Origin origin = work.kernel->origin;
-    work.kernel = without_attr(scheduled, kScratchRoom)->with_attr("tir.is_scheduled", true);
-    report(work.name, work.hash, schedule, work.plans, origin);
+    const Schedule schedule = schedule_as_fits(without_attr(job.kernel, kFiniteParams), target,
+                                               job.plans, job.given, is_fast);
+    Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *job.kernel);
+    if (job.kernel->attrs.flag(kRunsInTask)) scheduled = without_tasks(scheduled);
+    scheduled = serial_as_given(scheduled, job.plans, job.given);
+    report(job.name, job.hash, schedule, job.plans, job.kernel->origin);
+    job.kernel = without_attr(scheduled, kScratchRoom)->with_attr(kScheduled, true);
   } catch (const CompileError& error) {
     if (error.first().code.id != kBadPlan.id) throw;
-    work.misfit = error;  // other kernels may have such plans too
+    job.misfit = error;  // other kernels may have such plans too
   }
 }
 
@@ -722,28 +720,28 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
   const Target target = text ? parse_target(*text) : parse_target("llvm");
   const bool is_fast = takes_fast_forms(module, target);
   Planned planned(given);
-  std::vector<Work> works;
+  std::vector<Job> jobs;
   for (const auto& [name, function] : module.functions()) {
     check_interrupt();
     const Ref<PrimFunc> kernel = cast<PrimFunc>(function);
-    if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled")) continue;
-    Work work{name, kernel, has_stretches(*kernel)};
-    if (!work.has_stretches) {
+    if (!kernel || !root_block(*kernel) || kernel->attrs.flag(kScheduled)) continue;
+    Job job{name, kernel, has_stretches(*kernel)};
+    if (!job.calls_others) {
       if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
-      work.hash = plan_hash(without_attr(kernel, kFiniteParams));
-      work.given = planned.of(name, work.hash);
+      job.hash = plan_hash(without_attr(kernel, kFiniteParams));
+      job.given = planned.of(name, job.hash);
     }
-    works.push_back(std::move(work));
+    jobs.push_back(std::move(job));
   }
-  for_each_in_parallel(works.size(), [&](size_t i) { schedule(works[i], target, is_fast); });
+  for_each_in_parallel(jobs.size(), [&](size_t i) { run(jobs[i], target, is_fast); });
   Diagnostics misfits;
-  for (const Work& work : works) {
-    if (work.misfit) {
-      misfits.add(*work.misfit);
+  for (const Job& job : jobs) {
+    if (job.misfit) {
+      misfits.add(*job.misfit);
     } else {
-      module.set(work.name, work.kernel);
+      module.set(job.name, job.kernel);
     }
-    if (!work.has_stretches) planned.took(work.name, work.given, work.plans);
+    if (!job.calls_others) planned.took(job.name, job.given, job.plans);
   }
   misfits.throw_if_any();
   planned.tell();

@@ -33,6 +33,11 @@ inline constexpr const char* kLayoutFreeBuffers = "layout_free_buffers";
 /// (AnnotateScratchRoom). Forms that need more are not chosen.
 inline constexpr const char* kScratchRoom = "tir.scratch_room";
 
+/// Attributes of PrimFuncs that the default schedule is done with: all of it, or the stretches between
+/// the calls of other functions. Without the first, LLVM's loop transformations stay on.
+inline constexpr const char* kScheduled = "tir.is_scheduled";
+inline constexpr const char* kScheduledBetweenCalls = "tir.is_scheduled_between_calls";
+
 /// The function without an attribute, which need not be there.
 Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& name);
 
