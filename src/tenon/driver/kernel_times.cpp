@@ -5,6 +5,8 @@
 #include <deque>
 #include <map>
 
+#include "tenon/tir/call_graph.h"
+#include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon {
@@ -69,16 +71,6 @@ std::vector<int64_t> planned_calls(const std::vector<InstrumentedCall>& calls,
   return out;
 }
 
-static const tir::CallTir* first_call(const NodePtr& root) {
-  const tir::CallTir* found = nullptr;
-  walk_if(root, [&](const NodePtr& node) {
-    if (!found) found = node.as<tir::CallTir>();
-    return !found && !node.as<ExprNode>();
-  });
-  return found;
-}
-static bool has_calls(const NodePtr& root) { return first_call(root) != nullptr; }
-
 // Marks are of one thread: a loop whose iterations are on several is measured as a whole.
 static bool is_parallel(const NodePtr& node) {
   const auto* loop = node.as<tir::For>();
@@ -95,16 +87,16 @@ InstrumentedModule instrument(const IRModule& lowered) {
   // A kernel that calls others is one call: its own work may stand between theirs.
   const auto is_piece = [&](const std::string& name) {
     const auto function = lowered.find<tir::PrimFunc>(name);
-    return function && !function->attrs.flag("tir.is_scheduled_between_calls") &&
-           has_calls(function->body);
+    return function && !function->attrs.flag(tir::kScheduled) &&
+           !function->attrs.flag(tir::kScheduledBetweenCalls) && tir::first_call(function->body);
   };
   for (const auto& [name, base] : lowered.functions()) {
     const auto function = cast<tir::PrimFunc>(base);
     if (!function || !is_piece(name)) continue;
     tir::Stmt body = rewrite(function->body, [&](const NodePtr& node) -> std::optional<NodePtr> {
-      const bool is_outermost = is_parallel(node) && has_calls(node);
-      const tir::CallTir* call = is_outermost ? first_call(node) : node.as<tir::CallTir>();
-      if (!call || (!is_outermost && is_piece(call->callee->name))) return std::nullopt;
+      const bool is_loop = is_parallel(node);
+      const tir::CallTir* call = is_loop ? tir::first_call(node) : node.as<tir::CallTir>();
+      if (!call || (!is_loop && is_piece(call->callee->name))) return std::nullopt;
       const auto number = static_cast<int64_t>(out.calls.size());
       out.calls.push_back({call->callee->name, call->origin});
       return NodePtr(tir::seq({mark(number), downcast<tir::StmtNode>(node)}));

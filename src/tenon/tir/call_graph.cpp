@@ -9,6 +9,15 @@
 
 namespace tenon::tir {
 
+const CallTir* first_call(const NodePtr& root) {
+  const CallTir* found = nullptr;
+  walk_if(root, [&](const NodePtr& node) {
+    if (!found) found = node.as<CallTir>();
+    return !found && !node.as<ExprNode>();
+  });
+  return found;
+}
+
 std::vector<CallSite> calls_of(const IRModule& module, const std::string& name) {
   const BaseFunc function = module.find(name);
   Ref<PrimFunc> prim = cast<PrimFunc>(function);

@@ -19,6 +19,10 @@ struct CallSite {
 /// function, in order; none of another function.
 std::vector<CallSite> calls_of(const IRModule& module, const std::string& name);
 
+struct CallTir;
+/// The first statement in `root` that calls a function; null: there is none.
+const CallTir* first_call(const NodePtr& root);
+
 struct ExternFunction;
 /// An extern function that is not thread-safe and that a call of `name` reaches; null: there is
 /// none.

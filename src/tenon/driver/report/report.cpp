@@ -16,6 +16,7 @@
 #include "tenon/runtime/cpu_count.h"
 #include "tenon/script/printer.h"
 #include "tenon/tir/analysis/block_work.h"
+#include "tenon/tir/call_graph.h"
 
 namespace tenon {
 
@@ -116,7 +117,7 @@ class FlopCount {
       }
       flop_ += 2 * points;
     }
-    if (has_calls(kernel->body)) add_calls_in(kernel->body, dims);
+    add_calls_in(kernel->body, dims);
   }
 
   // Loops around calls are short, and their conditions say which iterations make one.
@@ -128,11 +129,15 @@ class FlopCount {
         return false;
       }
       if (const auto* loop = node.as<tir::For>()) {
-        if (has_calls(loop->body)) add_loop(*loop, values);
+        if (tir::first_call(loop->body)) add_loop(*loop, values);
+        return false;
+      }
+      if (const auto* loop = node.as<tir::While>()) {
+        is_known_ = is_known_ && !tir::first_call(loop->body);
         return false;
       }
       if (const auto* realize = node.as<tir::BlockRealize>()) {
-        if (!has_calls(realize->block->body)) return false;
+        if (!tir::first_call(realize->block->body)) return false;
         Substitution inner = values;
         for (size_t i = 0; i < realize->iter_values.size(); ++i)
           inner[realize->block->iter_vars[i].var.get()] =
@@ -141,7 +146,7 @@ class FlopCount {
         return false;
       }
       if (const auto* branch = node.as<tir::IfThenElse>()) {
-        if (!has_calls(ref_to(branch))) return false;
+        if (!tir::first_call(ref_to(branch))) return false;
         const auto taken = value_of(branch->condition, values);
         is_known_ = is_known_ && taken.has_value();
         const tir::Stmt& body = taken.value_or(0) != 0 ? branch->then_case : branch->else_case;
@@ -165,15 +170,6 @@ class FlopCount {
 
   static std::optional<int64_t> value_of(const Expr& expr, const Substitution& values) {
     return as_int(arith::simplify(substitute(expr, values)));
-  }
-
-  static bool has_calls(const NodePtr& root) {
-    bool found = false;
-    walk_if(root, [&](const NodePtr& node) {
-      found |= node.as<tir::CallTir>() != nullptr;
-      return !found && !node.as<ExprNode>();
-    });
-    return found;
   }
 
   const IRModule& module_;
