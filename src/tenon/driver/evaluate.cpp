@@ -9,6 +9,7 @@
 #include "tenon/interp/interpreter.h"
 #include "tenon/interp/reference/reference.h"
 #include "tenon/support/mapped_pages.h"
+#include "tenon/tir/analysis/block_work.h"
 
 namespace tenon {
 
@@ -19,9 +20,7 @@ namespace {
 class ConstantWork {
  public:
   std::optional<graph::Value> evaluate(const IRModule& module, const Ref<graph::Call>& call) {
-    const graph::Type type = graph::type_of(call);
-    const auto macs = graph::macs_of(*call, type);
-    if (!fits(module, macs.value_or(0))) return std::nullopt;
+    if (!fits(module, least_steps(module, *call))) return std::nullopt;
     std::optional<graph::Value> value = computed(module, call);
     for (const graph::Value& arg : call->args) drop_pages(arg);
     return value;
@@ -29,6 +28,18 @@ class ConstantWork {
 
  private:
   static constexpr int64_t kFree = int64_t{1} << 28, kForEachByte = 64;
+
+  // Known before anything is computed: products of an operator, points of a kernel's blocks.
+  static double least_steps(const IRModule& module, const graph::Call& call) {
+    const auto* callee =
+        call.is("call_tir") && !call.args.empty() ? call.args[0].as<graph::FuncRef>() : nullptr;
+    const auto kernel = callee ? module.find<tir::PrimFunc>(callee->name) : nullptr;
+    if (!kernel) return graph::macs_of(call, graph::type_of(ref_to(&call))).value_or(0);
+    double steps = 0;
+    for (const Ref<tir::Block>& block : tir::blocks_of(*kernel))
+      steps += tir::work_of(*block).points;
+    return steps;
+  }
 
   // What was packed is not read again as it was.
   static void drop_pages(const graph::Value& arg) {

@@ -6,6 +6,7 @@
 
 #include "tenon/driver/commands.h"
 #include "tenon/driver/compiled_constants.h"
+#include "tenon/driver/evaluate.h"
 #include "tenon/driver/linked_program.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/ir/visit.h"
@@ -98,6 +99,53 @@ TEST(CompiledConstants, LeaveToTheInterpreterWhatMachineCodeMayRoundOtherwise) {
     const Given one = given(kMany, value);
     EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call)) << value;
   }
+}
+
+TEST(ConstantEvaluator, AKernelThatIsTooMuchLeavesTheWorkToOthers) {
+  const IRModule module = script::parse_module(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def endless(w: T.Buffer((4,), "float32"), s: T.Buffer((4,), "float32")):
+        for i, k in T.grid(4, 100000000):
+            with T.block("sum"):
+                i_1, k_1 = T.axis.remap("SR", [i, k])
+                with T.init():
+                    s[i_1] = T.float32(0)
+                s[i_1] = s[i_1] + w[i_1] * w[k_1 % 4]
+
+    @T.prim_func
+    def short(w: T.Buffer((4,), "float32"), s: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("double"):
+                i_1 = T.axis.spatial(4, i)
+                s[i_1] = w[i_1] + w[i_1]
+
+    @R.function
+    def main(w: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        with R.dataflow():
+            a = R.call_tir(cls.endless, (w,), out_sinfo=R.Tensor((4,), "float32"))
+            b = R.call_tir(cls.short, (a,), out_sinfo=R.Tensor((4,), "float32"))
+            R.output(b)
+        return b
+)");
+  const graph::Value weights =
+      make<graph::Constant>(TensorData::of(kFloat32, {4}, std::vector<float>{1, 2, 3, 4}));
+  const graph::ConstantEvaluator evaluate = constant_evaluator();
+  std::vector<std::optional<graph::Value>> made;
+  walk<graph::Call>(module.find("main"), [&](const graph::Call& call) {
+    if (!call.is("call_tir")) return;
+    made.push_back(evaluate(
+        module, make<graph::Call>(call.op,
+                                  std::vector<graph::Value>{
+                                      call.args[0], make<graph::Tuple>(std::vector{weights})},
+                                  call.attrs, call.type_args)));
+  });
+  ASSERT_EQ(made.size(), 2U);
+  EXPECT_FALSE(made[0]);
+  ASSERT_TRUE(made[1]);
+  EXPECT_EQ(made[1]->as<graph::Constant>()->data->at_float(3), 8);
 }
 
 TEST(Constants, AreInMemoryOnceWhenLinked) {
