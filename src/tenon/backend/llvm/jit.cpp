@@ -4,7 +4,6 @@
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
-#include <malloc.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -13,6 +12,7 @@
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/machine.h"
 #include "tenon/backend/llvm/parts.h"
+#include "tenon/support/free_memory.h"
 
 namespace tenon::llvm_backend {
 
@@ -61,6 +61,8 @@ class JitProgram final : public LoadedProgram {
     constants_ = std::move(compiled.constants);
     if (constants_.bytes > 0) load_constants();
     link(compiled);
+    compiled = {};
+    return_free_memory();
   }
   ~JitProgram() override { jit_.reset(); }
 
@@ -82,7 +84,7 @@ class JitProgram final : public LoadedProgram {
       constexpr int64_t kEnough = int64_t{64} << 20;
       if (free_bytes < kEnough) continue;
       free_bytes = 0;
-      malloc_trim(0);
+      return_free_memory();
     }
     memory_->protect();
   }
