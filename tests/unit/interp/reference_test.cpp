@@ -51,6 +51,14 @@ void expect_same(std::string_view op, std::vector<Value> args, Attrs attrs = {})
   EXPECT_TRUE(std::ranges::equal(direct->data(), expected.data()));
 }
 
+// Large enough to be moved by several threads.
+TEST(ReferenceTest, MovesManyElements) {
+  const Value x = random_constant(kFloat32, {67, 129, 130}, 1);
+  expect_same("permute_dims", {x}, Attrs{{"axes", std::vector<int64_t>{2, 0, 1}}});
+  expect_same("permute_dims", {x}, Attrs{{"axes", std::vector<int64_t>{0, 2, 1}}});
+  expect_same("permute_dims", {random_constant(kFloat32, {2, 600000}, 2)});
+}
+
 TEST(ReferenceTest, MovesElements) {
   const Value x = random_constant(kFloat32, {3, 4, 5, 2}, 1);
   expect_same("permute_dims", {x});

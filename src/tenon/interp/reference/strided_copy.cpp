@@ -6,12 +6,16 @@
 #include <cstring>
 
 #include "tenon/support/check.h"
+#include "tenon/support/parallel.h"
 
 namespace tenon::interp {
 
 // Elements of one side of a tile: two of 8 bytes fit the first-level cache many times over, and a
 // cache line holds no more than a whole row of one.
 static constexpr int64_t kTile = 64;
+
+// Bytes from which on a part of a copy is worth a thread of its own.
+static constexpr int64_t kLeastPart = int64_t{1} << 19;
 
 // Mapped files hold elements at any address.
 template <typename T>
@@ -100,15 +104,8 @@ static std::vector<CopyDim> normal(std::vector<CopyDim> dims) {
   return joined;
 }
 
-void strided_copy(std::byte* to, const std::byte* from, std::vector<CopyDim> dims,
-                  int64_t element_bytes) {
-  for (const CopyDim& dim : dims)
-    if (dim.extent == 0) return;
-  for (CopyDim& dim : dims) {
-    dim.to_stride *= element_bytes;
-    dim.from_stride *= element_bytes;
-  }
-  dims = normal(std::move(dims));
+static void copy_normal(std::byte* to, const std::byte* from, const std::vector<CopyDim>& dims,
+                        int64_t element_bytes) {
   switch (element_bytes) {
     case 1: return copy<uint8_t>(to, from, dims);
     case 2: return copy<uint16_t>(to, from, dims);
@@ -116,6 +113,28 @@ void strided_copy(std::byte* to, const std::byte* from, std::vector<CopyDim> dim
     case 8: return copy<uint64_t>(to, from, dims);
     default: unreachable("a copy of elements of another size");
   }
+}
+
+void strided_copy(std::byte* to, const std::byte* from, std::vector<CopyDim> dims,
+                  int64_t element_bytes) {
+  int64_t bytes = element_bytes;
+  for (CopyDim& dim : dims) {
+    if (dim.extent == 0) return;
+    bytes *= dim.extent;
+    dim.to_stride *= element_bytes;
+    dim.from_stride *= element_bytes;
+  }
+  dims = normal(std::move(dims));
+  const int64_t parts = dims.empty() ? 1 : std::min(dims[0].extent, bytes / kLeastPart);
+  if (parts < 2) return copy_normal(to, from, dims, element_bytes);
+  const CopyDim outer = dims[0];
+  for_each_in_parallel(static_cast<size_t>(parts), [&](size_t part) {
+    const auto number = static_cast<int64_t>(part);
+    const int64_t begin = outer.extent * number / parts;
+    std::vector<CopyDim> own = dims;
+    own[0].extent = outer.extent * (number + 1) / parts - begin;
+    copy_normal(to + begin * outer.to_stride, from + begin * outer.from_stride, own, element_bytes);
+  });
 }
 
 }  // namespace tenon::interp
