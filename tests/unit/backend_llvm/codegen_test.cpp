@@ -123,6 +123,58 @@ TEST(Codegen, MaxWithAConstantIsOneInstruction) {
   EXPECT_EQ(text.find("vcmp"), std::string::npos) << text;
 }
 
+// A copy of the elements of 6 rows of 9 at each of `places`, which are of row `i`.
+static Ref<PrimFunc> copies_of(const Ref<Var>& i, const std::vector<Expr>& places) {
+  const auto a = buffer("a", kFloat32, {int64(54)}), c = buffer("c", kFloat32, {int64(54)});
+  std::vector<Stmt> stores;
+  for (const Expr& place : places)
+    stores.push_back(make<BufferStore>(c, load(a, {place}), std::vector<Expr>{place}));
+  return PrimFunc::of_buffers({a, c}, nest({i}, {int64(6)}, seq(stores)),
+                              Attrs{{"tir.is_scheduled", true}});
+}
+
+// With the constant in the index, each element gets an index of its own: `i * 8 | 3`.
+TEST(Codegen, ElementsAConstantApartHaveOnePointer) {
+  const auto i = var("i");
+  const std::string text = emit_llvm(
+      program_of(copies_of(i, {i * int64(8), i * int64(8) + int64(3), int64(5) + i * int64(8),
+                               (i * int64(8) - int64(2)) + int64(9)})),
+      host());
+  EXPECT_EQ(text.find("or disjoint"), std::string::npos) << text;
+}
+
+TEST(Codegen, ConstantsOfIndicesCountWhereverTheyAre) {
+  const auto i = var("i");
+  const auto kernel =
+      copies_of(i, {i * int64(9) + int64(3), int64(5) + i * int64(9),
+                    (i + int64(1)) * int64(9) - int64(9), (i * int64(9) - int64(2)) + int64(10),
+                    (int64(2) + i * int64(4)) + (int64(5) + i * int64(5))});
+  std::vector<float> in(54);
+  for (size_t k = 0; k < in.size(); ++k) in[k] = static_cast<float>(k + 1);
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(in);
+  const auto out = run_kernel(kernel, std::move(buffers), in.size() * sizeof(float)).as<float>();
+  for (size_t row = 0; row < 6; ++row)
+    for (const size_t column : {0, 3, 5, 7, 8})
+      EXPECT_EQ(out[row * 9 + column], in[row * 9 + column]) << row << " " << column;
+}
+
+// A variable that is bound twice in one block is two values.
+TEST(Codegen, PointersFollowTheirVariables) {
+  const auto a = buffer("a", kFloat32, {int64(4)}), c = buffer("c", kFloat32, {int64(4)});
+  const auto i = var("i");
+  std::vector<Stmt> body;
+  for (const int64_t from : {0, 2}) {
+    body.push_back(make<Bind>(i, int64(from)));
+    body.push_back(make<BufferStore>(c, load(a, {i + int64(1)}), std::vector<Expr>{i}));
+  }
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(std::vector<float>{1, 2, 3, 4});
+  const auto out = run_kernel(PrimFunc::of_buffers({a, c}, seq(body)), std::move(buffers), 16);
+  EXPECT_EQ(out.as<float>()[0], 2);
+  EXPECT_EQ(out.as<float>()[2], 4);
+}
+
 // Vectors wider than the target's, which a schedule of one's own may ask for: LLVM divides them, but not
 // instructions by name.
 TEST(Codegen, WiderVectorsThanTheTargetsAreDivided) {

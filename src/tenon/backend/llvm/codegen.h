@@ -107,6 +107,36 @@ class ModuleCodegen {
 /// 16-bit floats compute as float.
 inline bool is_small_float(DType t) { return t.is_float() && t.bits == 16; }
 
+/// Pointers of one basic block that differ from others by a constant, by what they point into and
+/// the rest of the index: an unrolled loop has a thousand addresses of ten pointers.
+class SharedPointers {
+ public:
+  template <typename Make>
+  llvm::Value* find_or_make(llvm::Value* base, const Expr& index, const llvm::BasicBlock* block,
+                            Make make) {
+    if (block != block_) pointers_.clear();  // others need not dominate it
+    block_ = block;
+    std::vector<Pointer>& known = pointers_[hash(index)];
+    for (const Pointer& pointer : known)
+      if (pointer.base == base && is_same(pointer.index, index)) return pointer.value;
+    known.push_back({base, index, make()});
+    return known.back().value;
+  }
+  void clear() { pointers_.clear(); }
+
+ private:
+  struct Pointer {
+    llvm::Value* base;
+    Expr index;
+    llvm::Value* value;
+  };
+  static size_t hash(const Expr& index);
+  static bool is_same(const Expr& a, const Expr& b);
+
+  const llvm::BasicBlock* block_ = nullptr;
+  std::unordered_map<size_t, std::vector<Pointer>> pointers_;
+};
+
 /// Generates the body of one LLVM function.
 class FunctionCodegen {
  public:
@@ -114,7 +144,9 @@ class FunctionCodegen {
 
   void define();                         // a whole PrimFunc
   llvm::Value* value(const Expr& expr);  // codegen_expr.cpp
-  void bind(const Var& var, llvm::Value* value) { vars_[&var] = value; }
+  void bind(const Var& var, llvm::Value* value) {
+    if (!vars_.insert_or_assign(&var, value).second) shared_pointers_.clear();
+  }
   llvm::IRBuilder<>& builder() { return b_; }
   void set_context(llvm::Value* context) { context_ = context; }
 
@@ -186,6 +218,10 @@ class FunctionCodegen {
                   const Origin& origin);
   llvm::Value* pointer_of(const tir::Buffer& buffer, const Origin& origin);
   llvm::Type* element_type(const tir::Buffer& buffer);
+  /// Of an element, with the constant of its index apart: elements of which the indices differ by
+  /// constants have one pointer in common, and machine code has constants in addresses for nothing.
+  llvm::Value* pointer_to(llvm::Value* base, const tir::Buffer& buffer,
+                          const std::vector<Expr>& indices);
   llvm::Value* element_pointer(llvm::Value* base, llvm::Value* offset, const tir::Buffer& buffer);
   llvm::Value* load(const tir::BufferLoad& node, llvm::Value* mask, llvm::Value* otherwise);
   void store(const tir::Buffer& buffer, const std::vector<Expr>& indices, llvm::Value* value,
@@ -241,6 +277,7 @@ class FunctionCodegen {
   std::unordered_map<const Node*, llvm::Value*> buffers_;  // pointer to the first element
   backend::SignFacts signs_;                               // of integer variables
   std::unordered_map<const Node*, std::pair<Expr, llvm::Value*>> memo_;  // of one statement
+  SharedPointers shared_pointers_;
 };
 
 }  // namespace tenon::llvm_backend

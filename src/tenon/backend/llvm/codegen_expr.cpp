@@ -106,7 +106,7 @@ llvm::Value* FunctionCodegen::generate(const Expr& expr) {
     case ExprKind::kShuffle: return generate_shuffle(expr.to<Shuffle>());
     case ExprKind::kLet: {
       const auto& node = expr.to<Let>();
-      vars_[node.var.get()] = value(node.value);
+      bind(*node.var, value(node.value));
       if (signs_.is_nonnegative(node.value)) signs_.add_nonnegative(node.var.get());
       return value(node.body);
     }

@@ -79,6 +79,66 @@ llvm::Value* FunctionCodegen::element_pointer(llvm::Value* base, llvm::Value* of
   return b_.CreateInBoundsGEP(element_type(buffer), base, offset);
 }
 
+// `index` without its constant term, which `constant` is raised by.
+static Expr without_constant(const Expr& index, int64_t& constant) {
+  if (const auto value = as_int(index)) {
+    constant += *value;
+    return imm(index->dtype, int64_t{0});
+  }
+  const auto* sum = index.as<Binary>();
+  if (!sum || (sum->op != BinaryOp::kAdd && sum->op != BinaryOp::kSub)) return index;
+  if (const auto value = as_int(sum->rhs)) {
+    constant += sum->op == BinaryOp::kAdd ? *value : -*value;
+    return without_constant(sum->lhs, constant);
+  }
+  if (sum->op != BinaryOp::kAdd) return index;
+  const int64_t before = constant;
+  Expr lhs = without_constant(sum->lhs, constant), rhs = without_constant(sum->rhs, constant);
+  return constant == before ? index : lhs + rhs;
+}
+
+static constexpr size_t kMixed = 0x9e3779b97f4a7c15;
+
+size_t SharedPointers::hash(const Expr& index) {
+  if (const auto* op = index.as<Binary>())
+    return ((hash(op->lhs) * kMixed) ^ hash(op->rhs)) * kMixed + static_cast<size_t>(op->op);
+  if (const auto* cast = index.as<Cast>()) return hash(cast->value) + 1;
+  if (const auto value = as_int(index)) return static_cast<size_t>(*value) * kMixed;
+  return std::hash<const Node*>()(index.get());
+}
+
+bool SharedPointers::is_same(const Expr& a, const Expr& b) {
+  if (a.get() == b.get()) return true;
+  if (a->dtype != b->dtype) return false;
+  if (const auto* op = a.as<Binary>()) {
+    const auto* other = b.as<Binary>();
+    return other && op->op == other->op && is_same(op->lhs, other->lhs) &&
+           is_same(op->rhs, other->rhs);
+  }
+  if (const auto* cast = a.as<Cast>()) {
+    const auto* other = b.as<Cast>();
+    return other && is_same(cast->value, other->value);
+  }
+  const auto value = as_int(a);
+  return value && value == as_int(b);
+}
+
+llvm::Value* FunctionCodegen::pointer_to(llvm::Value* base, const tir::Buffer& buffer,
+                                         const std::vector<Expr>& indices) {
+  if (indices.size() != 1 || !buffer.is_compact() || !backend::is_plain_index(indices[0]))
+    return element_pointer(base, offset_of(buffer, indices), buffer);
+  int64_t constant = 0;
+  const Expr rest = without_constant(indices[0], constant);
+  llvm::Type* element = element_type(buffer);
+  llvm::Value* number = b_.getInt64(static_cast<uint64_t>(constant));
+  if (as_int(rest) == 0) return element_pointer(base, number, buffer);
+  // What the rest points to may be outside of the buffer.
+  llvm::Value* shared = shared_pointers_.find_or_make(base, rest, b_.GetInsertBlock(), [&] {
+    return b_.CreateGEP(element, base, index_value(rest));
+  });
+  return constant == 0 ? shared : b_.CreateGEP(element, shared, number);
+}
+
 FunctionCodegen::Address FunctionCodegen::address(const tir::Buffer& buffer,
                                                   const std::vector<Expr>& indices,
                                                   const Origin& origin) {
@@ -87,14 +147,14 @@ FunctionCodegen::Address FunctionCodegen::address(const tir::Buffer& buffer,
                        buffer.name, buffer.dtype.str());
   llvm::Value* base = pointer_of(buffer, origin);
   if (indices.empty() || indices.back()->dtype.is_scalar())
-    return {element_pointer(base, offset_of(buffer, indices), buffer), nullptr, 1};
+    return {pointer_to(base, buffer, indices), nullptr, 1};
   const int lanes = indices.back()->dtype.lanes;
   llvm::Value* last = b_.getInt64(1);  // stride of the last dimension
   if (!buffer.is_compact()) last = index_value(buffer.strides.back());
   std::vector<Expr> first = indices;
   if (const auto* ramp = indices.back().as<Ramp>()) {
     first.back() = ramp->base;
-    llvm::Value* pointer = element_pointer(base, offset_of(buffer, first), buffer);
+    llvm::Value* pointer = pointer_to(base, buffer, first);
     llvm::Value* stride = b_.CreateMul(index_value(ramp->stride), last, "", false, true);
     if (is_constant(stride, 1)) return {pointer, nullptr, lanes};
     std::vector<llvm::Constant*> steps;

@@ -79,7 +79,7 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
     }
     case tir::StmtKind::kBind: {
       const auto& node = stmt.to<tir::Bind>();
-      vars_[node.var.get()] = value(node.value);
+      bind(*node.var, value(node.value));
       if (node.value->dtype.is_integer() && signs_.is_nonnegative(node.value))
         signs_.add_nonnegative(node.var.get());
       return;
@@ -192,7 +192,7 @@ void FunctionCodegen::generate_for(const tir::For& loop) {
   llvm::Type* type = m_.register_type(loop.loop_var->dtype, loop.origin);
   if (signs_.is_nonnegative(loop.min)) signs_.add_nonnegative(loop.loop_var.get());
   if (count == 1) {
-    vars_[loop.loop_var.get()] = b_.CreateTrunc(min, type);
+    bind(*loop.loop_var, b_.CreateTrunc(min, type));
     generate(loop.body);
     return;
   }
@@ -208,7 +208,7 @@ void FunctionCodegen::generate_for(const tir::For& loop) {
   b_.SetInsertPoint(body);
   llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2, loop.loop_var->name);
   i->addIncoming(min, before);
-  vars_[loop.loop_var.get()] = b_.CreateTrunc(i, type);
+  bind(*loop.loop_var, b_.CreateTrunc(i, type));
   generate(loop.body);
   llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1), "", signs_.is_nonnegative(loop.min), true);
   i->addIncoming(next, b_.GetInsertBlock());
