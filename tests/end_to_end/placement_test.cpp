@@ -99,7 +99,8 @@ TEST_F(PlacementCommandTest, TheStoryHasThePlan) {
       text.find(
           "plan         conv2d_1 planned (tiles): `T_conv2d`: contraction: M v_i2[8] "
           "v_i3[8], N v_i1_0[2] v_i1_1[2], K v_k0[2] v_k1[3] v_k2[3] v_k3[8], lane "
-          "v_i4[8]; tile 2 x 3 x 2 (rows, columns, vectors of 8 along N); 8 steps "
+          "v_i4[8]; tile 2 x 3 x 2 (rows, columns, vectors of 8 along N); v_k2 and v_k3 in one "
+          "loop; 8 steps "
           "unrolled; rows cut into 4 tasks outside the weights; predicted 9.337 us; runner-up "
           "3 x 2 x 2: 9.412 us\n"),
       std::string::npos)

@@ -218,7 +218,8 @@ TEST(Plan, Conv3x3) {
   EXPECT_EQ(text_of(conv(k128, 3), k128),
             "`conv`: contraction: M v2[56] v3[56], N v1_0[8] v1_1[2], K v5[16] v6[3] v7[3] v8[4], "
             "lane v4[4]; "
-            "tile 2 x 3 x 2 (rows, columns, vectors of 4 along N); 4 steps unrolled; "
+            "tile 2 x 3 x 2 (rows, columns, vectors of 4 along N); v7 and v8 in one loop; 4 steps "
+            "unrolled; "
             "rows cut into 4 tasks inside the weights; "
             "prefetches the next panel; "
             "predicted 6986 us; "
@@ -226,7 +227,8 @@ TEST(Plan, Conv3x3) {
   EXPECT_EQ(text_of(conv(k256, 3), k256),
             "`conv`: contraction: M v2[56] v3[56], N v1_0[4] v1_1[2], K v5[8] v6[3] v7[3] v8[8], "
             "lane v4[8]; "
-            "tile 2 x 3 x 2 (rows, columns, vectors of 8 along N); 8 steps unrolled; "
+            "tile 2 x 3 x 2 (rows, columns, vectors of 8 along N); v7 and v8 in one loop; 8 steps "
+            "unrolled; "
             "rows cut into 14 tasks inside the weights; "
             "prefetches the next panel; "
             "predicted 3493 us; "
@@ -234,14 +236,16 @@ TEST(Plan, Conv3x3) {
   EXPECT_EQ(text_of(conv(k256Of32, 3), k256Of32),
             "`conv`: contraction: M v2[56] v3[56], N v1_0[2] v1_1[4], K v5[8] v6[3] v7[3] v8[8], "
             "lane v4[8]; "
-            "tile 2 x 3 x 4 (rows, columns, vectors of 8 along N); 4 steps unrolled; "
+            "tile 2 x 3 x 4 (rows, columns, vectors of 8 along N); v7 and v8 in one loop; 4 steps "
+            "unrolled; "
             "rows cut into 28 tasks outside the weights; "
             "predicted 3296 us; "
             "runner-up 1 x 6 x 4: 3319 us\n");
   EXPECT_EQ(text_of(conv(k512, 3), k512),
             "`conv`: contraction: M v2[56] v3[56], N v1_0[2] v1_1[2], K v5[4] v6[3] v7[3] v8[16], "
             "lane v4[16]; "
-            "tile 3 x 4 x 2 (rows, columns, vectors of 16 along N); 4 steps unrolled; "
+            "tile 3 x 4 x 2 (rows, columns, vectors of 16 along N); v7 and v8 in one loop; 4 steps "
+            "unrolled; "
             "rows cut into 14 tasks outside the weights; "
             "predicted 1698 us; "
             "runner-up 2 x 6 x 2: 1706 us\n");

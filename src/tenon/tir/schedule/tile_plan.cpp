@@ -69,6 +69,26 @@ static bool joins(const BlockAccesses& accesses, size_t outer, size_t inner, con
   return true;
 }
 
+// Loops of few iterations cost more than they do: a window's columns and the channels of a block of
+// them are one, where they lie so.
+static size_t joinable_axes(const Block& block, const BlockAccesses& accesses,
+                            const std::vector<size_t>& k) {
+  size_t count = 1;
+  for (; count < k.size(); ++count) {
+    const size_t outer = k[k.size() - 1 - count], inner = k[k.size() - count];
+    const int64_t extent = extent_of(block.iter_vars[inner]);
+    if (extent < 2 || extent_of(block.iter_vars[outer]) < 2 ||
+        !is_zero(block.iter_vars[inner].domain.min) || !is_zero(block.iter_vars[outer].domain.min))
+      break;
+    const bool follows = std::ranges::all_of(accesses.loads, [&](const LinearAccess& load) {
+      const auto along = as_int(load.strides[inner]), across = as_int(load.strides[outer]);
+      return along && across && *across == *along * extent;
+    });
+    if (!follows) break;
+  }
+  return count;
+}
+
 // A window moves along the outputs in a dimension that the reduction walks through too.
 static void find_window(const Block& block, const BlockAccesses& accesses, size_t lane,
                         const std::vector<size_t>& m, const std::vector<size_t>& k,
@@ -132,6 +152,7 @@ TileRoles roles_of(const Block& block, const BlockAccesses& accesses, size_t lan
   }
   sort_reduction(accesses, lane, k);
   for (const size_t a : k) roles.k.push_back(block.iter_vars[a].var);
+  roles.joinable_k = joinable_axes(block, accesses, k);
   roles.overlaps = !roles.depthwise && steps_overlap(accesses, lane, m, k.back(), block);
   find_window(block, accesses, lane, m, k, roles);
   roles.flat = m.size() >= 2 && joins(accesses, m[m.size() - 2], m.back(), block);
@@ -189,9 +210,7 @@ class Planner {
           std::max(plan_.unrolled_fmas, plan_.k.back().extent * plan_.tile().rows *
                                             plan_.tile().cols * plan_.tile().vectors);
     plan_.unrolled_fmas = given_.unrolled_fmas.value_or(plan_.unrolled_fmas);
-    const Tile& tile = plan_.tile();
-    plan_.unrolled_steps = unrolled_steps(
-        plan_.k.back().extent, tile.rows * tile.cols * tile.vectors, plan_.unrolled_fmas, model_);
+    unroll_steps();
     cut_into_tasks();
     join_panels();
     if (plan_.tasks > 1 && !plan_.tasks_outside)
@@ -301,6 +320,21 @@ class Planner {
                  std::none_of(read->region.begin(), read->region.end(),
                               [&](const Range& range) { return uses_var(range.min, step); });
         });
+  }
+
+  // Axes of the reduction are joined where no fewer steps are unrolled for it.
+  void unroll_steps() {
+    const int64_t accumulators = plan_.tile().rows * plan_.tile().cols * plan_.tile().vectors;
+    int64_t extent = plan_.k.back().extent;
+    plan_.unrolled_steps = unrolled_steps(extent, accumulators, plan_.unrolled_fmas, model_);
+    if (takes_elements_apart()) return;
+    for (size_t joined = 2; joined <= nest_.roles.joinable_k; ++joined) {
+      extent *= plan_.k[plan_.k.size() - joined].extent;
+      const int64_t steps = unrolled_steps(extent, accumulators, plan_.unrolled_fmas, model_);
+      if (steps < plan_.unrolled_steps) continue;
+      plan_.unrolled_steps = steps;
+      plan_.joined_k = joined;
+    }
   }
 
   // The panels that the tile's vectors leave.
@@ -536,6 +570,11 @@ std::string str(const TilePlan& plan) {
                       plan.vectors_along_lane || plan.tile().vectors == 1 ? "" : " along N");
   if (plan.flat) text += ", rows joined";
   if (!plan.packed.empty()) text += fmt::format("; `{}` packed", plan.packed);
+  if (plan.joined_k > 1) {
+    text += "; ";
+    for (size_t i = plan.k.size() - plan.joined_k; i < plan.k.size(); ++i)
+      text += plan.k[i].name + (i + 1 < plan.k.size() ? " and " : " in one loop");
+  }
   if (plan.unrolled_steps > 1) text += fmt::format("; {} steps unrolled", plan.unrolled_steps);
   if (plan.tasks_of != TilePlan::Tasks::kNone)
     text += fmt::format("; {} cut into {} tasks {} the weights",

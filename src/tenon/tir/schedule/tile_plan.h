@@ -26,6 +26,7 @@ struct TileRoles {
   bool window = false;          // the reduction reads neighbours of an output
   int64_t window_stride = 1;    // along the innermost axis of `m`
   bool overlaps = false;        // steps of the last reduction axis read what neighbours read
+  size_t joinable_k = 1;  // last axes of `k` that every operand goes through as if they were one
 };
 
 /// The axis along which the output and an operand are consecutive, and no operand strides.
@@ -59,6 +60,7 @@ struct TilePlan {
   TileChoice choice;
   int64_t unrolled_fmas = 0;   // of an unrolled body, at most; 0: no steps are unrolled
   int64_t unrolled_steps = 1;  // of the reduction, that follow for a whole tile
+  size_t joined_k = 1;         // last axes of `k` that are one loop
   Tasks tasks_of = Tasks::kNone;
   int64_t tasks = 1;           // into which these rows or columns are cut
   bool tasks_outside = false;  // of the loop over weights

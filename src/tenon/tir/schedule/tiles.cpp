@@ -605,21 +605,25 @@ class Tiler {
     int64_t accumulators = 1;
     for (const LoopRV& loop : registers) accumulators *= *as_int(sch_.get(loop)->extent);
     const size_t axes = sch_.get(block)->iter_vars.size();
+    for (size_t a = layout.k_first; a < axes; ++a)
+      if (const auto loop = loop_of_axis(sch_, block, a)) reduction.push_back(*loop);
+    const bool has_last = loop_of_axis(sch_, block, axes - 1).has_value();
+    if (layout.plan.joined_k > 1) {
+      check(reduction.size() >= layout.plan.joined_k, "axes of several steps have loops");
+      const auto first = reduction.end() - static_cast<ptrdiff_t>(layout.plan.joined_k);
+      const std::vector<LoopRV> joined(first, reduction.end());
+      reduction.erase(first, reduction.end());
+      reduction.push_back(sch_.fuse(joined));
+    }
     std::optional<LoopRV> unrolled;
-    for (size_t a = layout.k_first; a < axes; ++a) {
-      const auto loop = loop_of_axis(sch_, block, a);
-      if (!loop) continue;
-      if (a + 1 == axes) {
-        const int64_t n = as_int(sch_.get(*loop)->extent).value_or(0);
-        const int64_t steps = unrolled_steps(n, accumulators, layout.plan.unrolled_fmas, model_);
-        if (steps > 1) {
-          const auto parts = sch_.split(*loop, steps);
-          reduction.push_back(parts[0]);
-          unrolled = parts[1];
-          continue;
-        }
+    if (has_last) {
+      const int64_t n = as_int(sch_.get(reduction.back())->extent).value_or(0);
+      const int64_t steps = unrolled_steps(n, accumulators, layout.plan.unrolled_fmas, model_);
+      if (steps > 1) {
+        const auto parts = sch_.split(reduction.back(), steps);
+        reduction.back() = parts[0];
+        unrolled = parts[1];
       }
-      reduction.push_back(*loop);
     }
     if (reduction.empty())
       illegal(sch_.get(block)->origin, "the reduction of block `{}` has no loop", block.name);
