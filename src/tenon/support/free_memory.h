@@ -5,8 +5,7 @@
 namespace tenon {
 
 /// Gives what the allocator keeps for later back to the system, where it is jemalloc or glibc's: for
-/// the end of long work, such as a compilation, after which little is allocated. Takes about a
-/// millisecond for each 100 MB that goes.
+/// the end of long work, such as a compilation, after which little is allocated.
 void return_free_memory() noexcept;
 
 }  // namespace tenon
