@@ -189,6 +189,27 @@ TEST(PlanFile, EveryDecisionShows) {
   differs("tasks", nullptr);
 }
 
+// Columns of a window and channels are one loop where they lie so, which is in the weights' order.
+TEST(PlanFile, AxesInAnotherOrderAreNotJoined) {
+  testing::Conv sizes{64, 64, 58, 58, 3};
+  sizes.v = 8;
+  const IRModule conv = module_of(testing::conv(sizes), kAvx2);
+  const auto joined = [](const IRModule& module) {
+    int count = 0;
+    walk<For>(module.find<PrimFunc>("kernel")->body, [&](const For& loop) {
+      count += loop.loop_var->name.find("_fused_0") != std::string::npos;
+    });
+    return count;
+  };
+  const Scheduled chosen = schedule(conv);
+  EXPECT_GT(joined(chosen.module), 0);
+  Json file = Json::parse(chosen.file);
+  EXPECT_TRUE(structural_equal(schedule(conv, file.dump()).module, chosen.module));
+  Json& axes = file["plans"][0]["nests"][0]["k"];
+  std::reverse(axes.begin(), axes.end());
+  EXPECT_EQ(joined(schedule(conv, file.dump()).module), 0);
+}
+
 // Of the whole kernel, at any of its blocks; told where the kernel had tasks.
 TEST(PlanFile, AKernelOnOneThread) {
   const auto tasks = [](const IRModule& module) {

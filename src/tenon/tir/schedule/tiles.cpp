@@ -261,7 +261,11 @@ class Tiler {
       order_axes(*given, "batch", given->batch, roles.batch);
       order_axes(*given, "n", given->n, roles.n);
       order_axes(*given, "m", given->m, roles.m);
+      const std::vector<Ref<Var>> by_weights = roles.k;
       order_axes(*given, "k", given->k, roles.k);
+      if (!std::ranges::equal(roles.k, by_weights,
+                              [](const auto& a, const auto& b) { return a.same_as(b); }))
+        roles.joinable_k = 1;
     }
     const Ref<Block> ready = sch_.get(block);
     TilePlan plan = plan_tiles(
