@@ -62,7 +62,8 @@ class JitProgram final : public LoadedProgram {
     if (constants_.bytes > 0) load_constants();
     link(compiled);
     compiled = {};
-    return_free_memory();
+    // Programs that make constants while a model compiles have none: that goes on with its heap.
+    if (memory_) return_free_memory();
   }
   ~JitProgram() override { jit_.reset(); }
 
