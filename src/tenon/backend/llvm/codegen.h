@@ -218,8 +218,8 @@ class FunctionCodegen {
                   const Origin& origin);
   llvm::Value* pointer_of(const tir::Buffer& buffer, const Origin& origin);
   llvm::Type* element_type(const tir::Buffer& buffer);
-  /// Of an element, with the constant of its index apart: elements of which the indices differ by
-  /// constants have one pointer in common, and machine code has constants in addresses for nothing.
+  /// Of an element. The constant of its index is added last: elements whose indices differ by
+  /// constants have one pointer in common, and a constant in an address costs no instruction.
   llvm::Value* pointer_to(llvm::Value* base, const tir::Buffer& buffer,
                           const std::vector<Expr>& indices);
   llvm::Value* element_pointer(llvm::Value* base, llvm::Value* offset, const tir::Buffer& buffer);

@@ -69,8 +69,9 @@ static bool joins(const BlockAccesses& accesses, size_t outer, size_t inner, con
   return true;
 }
 
-// Loops of few iterations cost more than they do: a window's columns and the channels of a block of
-// them are one, where they lie so.
+// The number of last axes that can be one loop: each step of an axis goes on where the one inside of
+// it ends, in every operand. Such are a window's columns and the channels of a block. One loop starts
+// less often than several short ones.
 static size_t joinable_axes(const Block& block, const BlockAccesses& accesses,
                             const std::vector<size_t>& k) {
   size_t count = 1;
