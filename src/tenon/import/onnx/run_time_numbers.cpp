@@ -38,6 +38,19 @@ const Elements* RunTimeNumbers::find(const Item& item) const {
   return nullptr;
 }
 
+Producer::~Producer() {
+  std::vector<ItemRef> pending = std::move(inputs);
+  while (!pending.empty()) {
+    const ItemRef item = std::move(pending.back());
+    pending.pop_back();
+    if (!item || item.use_count() > 1 || !item->producer || item->producer.use_count() > 1)
+      continue;
+    // They would be freed by calls of this destructor within each other.
+    for (ItemRef& input : item->producer->inputs) pending.push_back(std::move(input));
+    item->producer->inputs.clear();
+  }
+}
+
 const Elements* RunTimeNumbers::of(const ItemRef& item) {
   if (const Elements* known = find(*item)) return known;
   if (!may_be_numbers(*item)) return nullptr;

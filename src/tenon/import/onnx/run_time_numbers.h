@@ -16,9 +16,12 @@ namespace tenon::onnx {
 struct Producer {
   const Node* node;
   const OperatorRow* row;
-  std::vector<ItemRef> inputs;
+  mutable std::vector<ItemRef> inputs;  // the destructor takes those of others
   int64_t opset;
   size_t output;
+
+  /// Frees a chain of producers one by one: a network may have one of any length.
+  ~Producer();
 };
 
 class RunTimeNumbers {

@@ -50,6 +50,17 @@ TEST(Import, NodesOfOneNameAreTwoOperators) {
   EXPECT_NE(operator_id(origins[0]), operator_id(origins[1]));
 }
 
+// Freed one by one: calls within each other would need more stack than there is.
+TEST(Import, AChainMayBeLong) {
+  constexpr int kLength = 60000;
+  ModelBuilder m;
+  m.input("x0", {"2"});
+  for (int i = 0; i < kLength; ++i)
+    m.node("Relu", {"x" + std::to_string(i)}, {"x" + std::to_string(i + 1)});
+  m.output("x" + std::to_string(kLength));
+  EXPECT_EQ(import_main(m)->body->blocks.at(0)->bindings.size(), kLength);
+}
+
 // A declared operator whose inputs `scale` and `shift` have the default None.
 TEST(Import, OptionalInputsOfDeclaredOperatorsMayBeLeftOut) {
   const auto tensor = [](const std::string& name) {
