@@ -6,6 +6,7 @@
 #include "tenon/support/content_hash.h"
 #include "tenon/support/mapped_pages.h"
 #include "tenon/support/narrow_float.h"
+#include "tenon/support/pages.h"
 #include "tenon/support/strings.h"
 
 namespace tenon {
@@ -52,7 +53,8 @@ TensorData::TensorData(const TensorData& other)
       elements_(other.elements_),
       splat_(other.splat_),
       data_(other.data_),
-      keeper_(other.keeper_) {}
+      keeper_(other.keeper_),
+      pages_(other.pages_) {}
 
 std::vector<FieldInfo> TensorData::fields() {
   return {field<&TensorData::dtype>("dtype"), field<&TensorData::shape>("shape")};
@@ -75,6 +77,32 @@ Ref<TensorData> TensorData::owned(DType dtype, std::vector<int64_t> shape,
   auto keeper = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   const std::span<const std::byte> all(*keeper);
   return view(dtype, std::move(shape), all, keeper, std::move(origin));
+}
+
+Ref<TensorData> TensorData::filled(DType dtype, std::vector<int64_t> shape,
+                                   const std::function<void(std::span<std::byte>)>& fill,
+                                   Origin origin) {
+  const auto size = static_cast<size_t>(
+      checked_elements(shape, std::max<int64_t>(1, dtype.bytes()), origin) * dtype.bytes());
+  if (size < static_cast<size_t>(kPagedBytes)) {
+    const auto keeper = std::make_shared_for_overwrite<std::byte[]>(size);
+    const std::span<std::byte> all(keeper.get(), size);
+    fill(all);
+    return view(dtype, std::move(shape), all, keeper, std::move(origin));
+  }
+  const auto pages = std::make_shared<Pages>(size);
+  const std::span<std::byte> all(pages->data(), size);
+  fill(all);
+  return with(view(dtype, std::move(shape), all, pages, std::move(origin)),
+              [&](TensorData& made) { made.pages_ = pages.get(); });
+}
+
+bool TensorData::move_to(std::byte* place, std::shared_ptr<const void> keeper) {
+  if (!pages_ || keeper_.use_count() != 1 || !pages_->move_to(place)) return false;
+  data_ = {place, data_.size()};
+  keeper_ = std::move(keeper);
+  pages_ = nullptr;
+  return true;
 }
 
 Ref<TensorData> TensorData::splat(DType dtype, std::vector<int64_t> shape,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -14,6 +15,8 @@
 #include "tenon/ir/node.h"
 
 namespace tenon {
+
+class Pages;
 
 /// The elements of a constant, dense and row-major, bools as bytes 0 or 1, narrow types as their
 /// storage (support/dtype.h).
@@ -25,6 +28,11 @@ struct TensorData final : NodeOf<TensorData, Node> {
   /// does not fit.
   static Ref<TensorData> owned(DType dtype, std::vector<int64_t> shape,
                                std::vector<std::byte> bytes, Origin origin = {});
+  /// Makes room for the bytes and has `fill` write all of them: what is there before is undefined.
+  /// Large ones have pages of their own (see move_to).
+  static Ref<TensorData> filled(DType dtype, std::vector<int64_t> shape,
+                                const std::function<void(std::span<std::byte>)>& fill,
+                                Origin origin = {});
   /// Bytes that `keeper` keeps alive (a mapped file).
   static Ref<TensorData> view(DType dtype, std::vector<int64_t> shape,
                               std::span<const std::byte> bytes, std::shared_ptr<const void> keeper,
@@ -58,6 +66,13 @@ struct TensorData final : NodeOf<TensorData, Node> {
   /// All elements of an integer or bool tensor.
   std::vector<int64_t> to_ints() const;
 
+  /// Moves the elements to `place`, a page of a mapping that `keeper` keeps alive, without a copy:
+  /// where they have pages of their own that no other tensor holds. \returns false elsewhere, and
+  /// nothing has changed. For `with`.
+  bool move_to(std::byte* place, std::shared_ptr<const void> keeper);
+  /// From so many bytes on elements have pages of their own.
+  static constexpr int64_t kPagedBytes = 256 << 10;
+
   /// 128 bits over dtype, shape and content as 32 hex digits; computed once. Equal content, equal
   /// hash, on every host. A splat and the same elements written out have the same hash only if
   /// small (below 4 KiB).
@@ -81,6 +96,7 @@ struct TensorData final : NodeOf<TensorData, Node> {
   bool splat_ = false;
   std::span<const std::byte> data_;
   std::shared_ptr<const void> keeper_;
+  Pages* pages_ = nullptr;  // in `keeper_`, where all of it is the elements'
   mutable std::once_flag expand_once_, hash_once_;
   mutable std::vector<std::byte> expanded_;
   mutable std::string hash_;

@@ -99,19 +99,21 @@ void binary_loop(Arithmetic op, const TensorData& a, const TensorData& b,
 template <typename T>
 Ref<TensorData> binary_of(Arithmetic op, const TensorData& a, const TensorData& b,
                           std::vector<int64_t> shape, const Origin& origin) {
-  std::vector<std::byte> bytes;
   if (a.is_splat() && b.is_splat()) {
     T x, y;
     std::memcpy(&x, a.splat_element().data(), sizeof(T));
     std::memcpy(&y, b.splat_element().data(), sizeof(T));
     const T value = apply(op, x, y);
-    bytes.resize(sizeof(T));
-    std::memcpy(bytes.data(), &value, sizeof(T));
-    return TensorData::splat(a.dtype, std::move(shape), std::move(bytes), origin);
+    std::vector<std::byte> element(sizeof(T));
+    std::memcpy(element.data(), &value, sizeof(T));
+    return TensorData::splat(a.dtype, std::move(shape), std::move(element), origin);
   }
-  bytes.resize(static_cast<size_t>(checked_elements(shape, sizeof(T))) * sizeof(T));
-  binary_loop(op, a, b, shape, reinterpret_cast<T*>(bytes.data()));
-  return TensorData::owned(a.dtype, std::move(shape), std::move(bytes), origin);
+  return TensorData::filled(
+      a.dtype, shape,
+      [&](std::span<std::byte> bytes) {
+        binary_loop(op, a, b, shape, reinterpret_cast<T*>(bytes.data()));
+      },
+      origin);
 }
 
 template <typename T, typename F>
@@ -124,11 +126,14 @@ Ref<TensorData> unary_of(const TensorData& x, F operation, const Origin& origin)
     std::memcpy(element.data(), &value, sizeof(T));
     return TensorData::splat(x.dtype, x.shape, std::move(element), origin);
   }
-  const auto from = x.data();
-  std::vector<std::byte> bytes(from.size());
-  T* to = reinterpret_cast<T*>(bytes.data());
-  for (int64_t i = 0; i < x.elements(); ++i) to[i] = operation(load<T>(from.data(), i));
-  return TensorData::owned(x.dtype, x.shape, std::move(bytes), origin);
+  return TensorData::filled(
+      x.dtype, x.shape,
+      [&](std::span<std::byte> bytes) {
+        const auto from = x.data();
+        T* to = reinterpret_cast<T*>(bytes.data());
+        for (int64_t i = 0; i < x.elements(); ++i) to[i] = operation(load<T>(from.data(), i));
+      },
+      origin);
 }
 
 Ref<TensorData> cast_of(const TensorData& x, DType dtype, const Origin& origin) {
@@ -142,12 +147,15 @@ Ref<TensorData> cast_of(const TensorData& x, DType dtype, const Origin& origin) 
     convert(element.data(), x.splat_element().data());
     return TensorData::splat(dtype, x.shape, std::move(element), origin);
   }
-  const auto data = x.data();
-  const auto count = static_cast<size_t>(x.elements());
-  std::vector<std::byte> bytes(count * to_bytes);
-  for (size_t i = 0; i < count; ++i)
-    convert(bytes.data() + i * to_bytes, data.data() + i * from_bytes);
-  return TensorData::owned(dtype, x.shape, std::move(bytes), origin);
+  return TensorData::filled(
+      dtype, x.shape,
+      [&](std::span<std::byte> bytes) {
+        const auto data = x.data();
+        const auto count = static_cast<size_t>(x.elements());
+        for (size_t i = 0; i < count; ++i)
+          convert(bytes.data() + i * to_bytes, data.data() + i * from_bytes);
+      },
+      origin);
 }
 
 const TensorData* constant_arg(const Call& call, size_t i) {

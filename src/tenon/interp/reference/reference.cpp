@@ -58,12 +58,15 @@ class Movement {
   }
 
  private:
-  // Memory for the result, zeroed.
-  void begin() {
-    bytes_.resize(static_cast<size_t>(checked_elements(shape_, dtype_.bytes()) * dtype_.bytes()));
-  }
-  Ref<TensorData> take() {
-    return TensorData::owned(dtype_, shape_, std::move(bytes_), call_.origin);
+  /// The result that `write` writes, all of it, by `copy`.
+  Ref<TensorData> written(const std::function<void()>& write) {
+    return TensorData::filled(
+        dtype_, shape_,
+        [&](std::span<std::byte> bytes) {
+          bytes_ = bytes;
+          write();
+        },
+        call_.origin);
   }
   Ref<TensorData> splat_like(const TensorData& x) const {
     const auto element = x.splat_element();
@@ -106,8 +109,7 @@ class Movement {
       return TensorData::splat(dtype_, shape_, std::vector<std::byte>(4, x->splat_element()[0]),
                                call_.origin);
     if (reinterpret_cast<uintptr_t>(x->data().data()) % 4 == 0) return reshaped(x);
-    bytes_.assign(x->data().begin(), x->data().end());
-    return take();
+    return written([&] { std::ranges::copy(x->data(), bytes_.begin()); });
   }
 
   Ref<TensorData> permuted(const TensorData& x) {
@@ -124,9 +126,7 @@ class Movement {
       const int64_t axis = axes.at(i) < 0 ? axes[i] + static_cast<int64_t>(axes.size()) : axes[i];
       dims.push_back({shape_[i], to[i], from.at(static_cast<size_t>(axis))});
     }
-    begin();
-    copy(0, x, 0, std::move(dims));
-    return take();
+    return written([&] { copy(0, x, 0, std::move(dims)); });
   }
 
   Ref<TensorData> broadcast(const TensorData& x) {
@@ -137,9 +137,7 @@ class Movement {
     for (size_t i = 0; i < shape_.size(); ++i)
       dims.push_back(
           {shape_[i], to[i], i < added || x.shape[i - added] == 1 ? 0 : from[i - added]});
-    begin();
-    copy(0, x, 0, std::move(dims));
-    return take();
+    return written([&] { copy(0, x, 0, std::move(dims)); });
   }
 
   Ref<TensorData> concat() {
@@ -150,17 +148,17 @@ class Movement {
     for (const graph::Value& value : tuple->values)
       if (!constant_of(value)) return nullptr;
     const Shape to = row_major(shape_);
-    begin();
-    int64_t start = 0;
-    for (const graph::Value& value : tuple->values) {
-      const TensorData& x = *constant_of(value);
-      const Shape from = row_major(x.shape);
-      std::vector<CopyDim> dims;
-      for (size_t i = 0; i < shape_.size(); ++i) dims.push_back({x.shape[i], to[i], from[i]});
-      copy(start * to.at(static_cast<size_t>(axis)), x, 0, std::move(dims));
-      start += x.shape.at(static_cast<size_t>(axis));
-    }
-    return take();
+    return written([&] {
+      int64_t start = 0;
+      for (const graph::Value& value : tuple->values) {
+        const TensorData& x = *constant_of(value);
+        const Shape from = row_major(x.shape);
+        std::vector<CopyDim> dims;
+        for (size_t i = 0; i < shape_.size(); ++i) dims.push_back({x.shape[i], to[i], from[i]});
+        copy(start * to.at(static_cast<size_t>(axis)), x, 0, std::move(dims));
+        start += x.shape.at(static_cast<size_t>(axis));
+      }
+    });
   }
 
   // The integers of an attribute or of a tuple, shape or constant argument.
@@ -214,11 +212,9 @@ class Movement {
       offset += first * from[d];
       from[d] *= steps[i];
     }
-    begin();
     std::vector<CopyDim> dims;
     for (size_t i = 0; i < shape_.size(); ++i) dims.push_back({shape_[i], to[i], from[i]});
-    copy(0, x, offset, std::move(dims));
-    return take();
+    return written([&] { copy(0, x, offset, std::move(dims)); });
   }
   bool is_none(const char* name) const {
     const AttrValue* value = call_.attrs.find(name);
@@ -258,7 +254,8 @@ class Movement {
         return nullptr;
       axes.push_back(axis);
     }
-    begin();
+    int64_t elements = 1;
+    for (const Axis& axis : axes) elements *= axis.extent;
     std::vector<CopyDim> dims;
     const auto place = [&](auto&& self, size_t i, int64_t to_at, int64_t from_at) -> void {
       if (i == axes.size()) return copy(to_at, x, from_at, dims);
@@ -283,14 +280,16 @@ class Movement {
         dims.resize(mark);
       }
     };
-    place(place, 0, 0, 0);
-    return take();
+    return written([&] {
+      if (elements < checked_elements(shape_)) std::ranges::fill(bytes_, std::byte{0});
+      place(place, 0, 0, 0);
+    });
   }
 
   const Call& call_;
   DType dtype_;
   Shape shape_;
-  std::vector<std::byte> bytes_;
+  std::span<std::byte> bytes_;  // of the result
 };
 
 }  // namespace
