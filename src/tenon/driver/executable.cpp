@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/driver/executable.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "tenon/driver/library_call.h"
 #include "tenon/driver/tensors.h"
@@ -55,16 +57,65 @@ class Interpreted final : public Executable {
   interp::Interpreter interpreter_;
 };
 
+DLTensor view_of(DType dtype, const std::vector<int64_t>& dims, std::byte* data) {
+  DLTensor view{};
+  view.data = data;
+  view.device = {kDLCPU, 0};
+  view.ndim = static_cast<int32_t>(dims.size());
+  view.dtype = dlpack_dtype(dtype);
+  view.shape = const_cast<int64_t*>(dims.data());  // DLPack's struct has no const
+  return view;
+}
+// Of an input: programs only read it.
+DLTensor view_of(const TensorData& tensor) {
+  return view_of(tensor.dtype, tensor.shape, const_cast<std::byte*>(tensor.data().data()));
+}
+
 class Compiled final : public Executable {
  public:
   explicit Compiled(std::shared_ptr<runtime::Program> program)
       : Executable(signature_of(program->declaration())), program_(std::move(program)) {}
 
  private:
+  // On the memory of the inputs, and what it returns is in the memory that the program wrote: both may
+  // be large constants.
   std::vector<Ref<TensorData>> execute(const std::vector<Ref<TensorData>>& inputs) override {
-    BoundRun bound(program_, inputs);
-    bound.run();
-    return bound.outputs();
+    std::vector<runtime::Tensor> texts;
+    texts.reserve(inputs.size());  // views point into them
+    std::vector<DLTensor> views;
+    for (const Ref<TensorData>& input : inputs)
+      views.push_back(input->dtype.is_string() ? texts.emplace_back(to_runtime(*input)).view()
+                                               : view_of(*input));
+    std::vector<const DLTensor*> pointers;
+    for (const DLTensor& view : views) pointers.push_back(&view);
+    try {
+      if (const auto dims = only_shape()) return {only_output(pointers, *dims)};
+      const std::vector<runtime::Tensor> results = program_->run(pointers);
+      std::vector<Ref<TensorData>> outputs;
+      for (size_t i = 0; i < results.size(); ++i)
+        outputs.push_back(taken_over(results[i], signature().outputs[i].dtype));
+      return outputs;
+    } catch (const runtime::Error& error) {
+      rethrow(error);
+    }
+  }
+  // Of the only output, numbers of a shape that is known before the run.
+  std::optional<std::vector<int64_t>> only_shape() const {
+    const auto outputs = program_->outputs();
+    if (outputs.size() != 1 || outputs[0].code == TENON_DTYPE_STRING) return std::nullopt;
+    std::vector<int64_t> dims(outputs[0].dims, outputs[0].dims + outputs[0].ndim);
+    if (std::ranges::any_of(dims, [](int64_t dim) { return dim < 0; })) return std::nullopt;
+    return dims;
+  }
+  // In memory that a program with it as a constant takes over.
+  Ref<TensorData> only_output(const std::vector<const DLTensor*>& inputs,
+                              const std::vector<int64_t>& dims) {
+    const DType dtype = signature().outputs.at(0).dtype;
+    return TensorData::filled(dtype, dims, [&](std::span<std::byte> bytes) {
+      DLTensor view = view_of(dtype, dims, bytes.data());
+      DLTensor* output = &view;
+      program_->run(inputs, std::span(&output, 1));
+    });
   }
   std::shared_ptr<runtime::Program> program_;
 };

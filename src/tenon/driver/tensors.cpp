@@ -302,4 +302,12 @@ Ref<TensorData> from_runtime(const runtime::Tensor& tensor, DType dtype) {
                            std::vector<std::byte>(data, data + tensor.bytes()));
 }
 
+Ref<TensorData> taken_over(const runtime::Tensor& tensor, DType dtype) {
+  if (dtype.is_string()) return tensor_of_texts(tensor.shape(), tensor.texts());
+  const auto keeper = std::make_shared<const runtime::Tensor>(tensor);
+  const auto* data = static_cast<const std::byte*>(keeper->data());
+  return TensorData::view(dtype, keeper->shape(), {data, static_cast<size_t>(keeper->bytes())},
+                          keeper);
+}
+
 }  // namespace tenon
