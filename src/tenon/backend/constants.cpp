@@ -8,6 +8,7 @@
 #include "tenon/ir/text_constant.h"
 #include "tenon/support/limit_codes.h"
 #include "tenon/support/mapped_pages.h"
+#include "tenon/support/pages.h"
 
 namespace tenon::backend {
 
@@ -30,7 +31,9 @@ size_t ConstantsBuilder::index_of(const Ref<TensorData>& data, int64_t alignment
                        str(data->shape), data->bytes(), kMostOfSplats);
   if (data->is_splat()) splat_bytes_ += data->bytes();
   const auto round_up = [](int64_t value, int64_t to) { return (value + to - 1) / to * to; };
-  const int64_t offset = round_up(layout_.bytes, alignment);
+  const bool has_pages = paged_ && data->bytes() >= TensorData::kPagedBytes;
+  const int64_t offset = round_up(
+      layout_.bytes, has_pages ? std::max(alignment, static_cast<int64_t>(kPageBytes)) : alignment);
   layout_.items.push_back({data->dtype.is_string() ? numbered(*data) : data, offset, alignment});
   layout_.bytes = offset + round_up(std::max<int64_t>(data->bytes(), 1), kConstantAlignment);
   align(alignment);

@@ -32,6 +32,9 @@ inline constexpr int64_t kConstantAlignment = 64;
 /// to be aligned more than before.
 class ConstantsBuilder {
  public:
+  /// \param paged  large constants begin at multiples of kPageBytes, so that their pages can move to
+  ///               their place (TensorData::move_to); the whole is aligned no more for it
+  explicit ConstantsBuilder(bool paged = false) : paged_(paged) {}
   /// Position in `items` of the layout. \throws CompileError (kTooMuchWork) where constants that
   /// are one number take more than 4 GiB.
   size_t index_of(const Ref<TensorData>& data, int64_t alignment = kConstantAlignment);
@@ -44,6 +47,7 @@ class ConstantsBuilder {
   ConstantsLayout take() && { return std::move(layout_); }
 
  private:
+  bool paged_;
   ConstantsLayout layout_;
   std::unordered_map<const Node*, size_t> by_node_;
   Ref<TensorData> numbered(const TensorData& texts);

@@ -190,5 +190,40 @@ class Module:
   EXPECT_EQ(compiled(link_in_place(built))->run({weights}).at(0)->as_span<float>()[7], 0);
 }
 
+// Packed weights have pages of their own, which become the program's; what stands behind them in
+// the last page is copied there.
+TEST(Constants, LargeOnesMoveIntoTheProgram) {
+  const IRModule module = script::parse_module(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 520), "float32"), w: R.Tensor((300, 520), "float32"), b: R.Tensor((300,), "float32")) -> R.Tensor((4, 300), "float32"):
+        with R.dataflow():
+            t = R.permute_dims(w, axes=[1, 0])
+            m = R.matmul(x, t)
+            y = R.add(m, b)
+            R.output(y)
+        return y
+)");
+  TargetOptions options;
+  options.model.bound_params["w"] = numbers({300, 520});
+  options.model.bound_params["b"] = numbers({300});
+  BuiltModel built = build(module, "m", options, {});
+  const Ref<TensorData> x = numbers({4, 520});
+  const Ref<TensorData> expected = compiled(link(built))->run({x}).at(0);  // of a copy
+  int large = 0;
+  for (const backend::ConstantsLayout::Item& item : built.code->constants.items) {
+    if (item.data->bytes() < TensorData::kPagedBytes) continue;
+    EXPECT_EQ(item.offset % 4096, 0);
+    ++large;
+  }
+  EXPECT_EQ(large, 1);
+  built.prepared = {};
+  built.lowered.pipeline.module = {};
+  const auto program = compiled(link_in_place(built));
+  const Ref<TensorData> y = program->run({x}).at(0);
+  EXPECT_EQ(y->content_hash(), expected->content_hash());
+}
+
 }  // namespace
 }  // namespace tenon

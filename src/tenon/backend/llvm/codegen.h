@@ -98,7 +98,7 @@ class ModuleCodegen {
   backend::Entry entry_;
   backend::ProgramFunctions program_;
   std::vector<FunctionInfo> functions_;  // callees first, as in program_
-  backend::ConstantsBuilder constants_;
+  backend::ConstantsBuilder constants_{/*paged=*/true};
   std::map<std::string, llvm::Constant*> texts_;
   std::vector<backend::LibraryFunction> libraries_;  // packed functions of libraries among them
   std::vector<backend::PackedFunction> registered_;  // the others

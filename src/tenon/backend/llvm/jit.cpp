@@ -13,6 +13,7 @@
 #include "tenon/backend/llvm/machine.h"
 #include "tenon/backend/llvm/parts.h"
 #include "tenon/support/free_memory.h"
+#include "tenon/support/pages.h"
 
 namespace tenon::llvm_backend {
 
@@ -25,8 +26,7 @@ class ConstantMemory {
       : size_(static_cast<size_t>(layout.bytes)) {
     // Pages have an alignment of their own.
     const auto alignment = static_cast<size_t>(layout.alignment);
-    constexpr size_t kPage = 4096;
-    mapped_bytes_ = size_ + (alignment > kPage ? alignment : 0);
+    mapped_bytes_ = size_ + (alignment > kPageBytes ? alignment : 0);
     mapped_ =
         mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped_ == MAP_FAILED)
@@ -42,7 +42,12 @@ class ConstantMemory {
   ConstantMemory& operator=(const ConstantMemory&) = delete;
 
   std::byte* data() const { return data_; }
-  void protect() const { mprotect(data_, size_, PROT_READ); }
+  /// To be called when all of them are in place. Pages that have moved there are joined by the system
+  /// later.
+  void protect() const {
+    mprotect(data_, size_, PROT_READ);
+    madvise(data_, size_, MADV_HUGEPAGE);
+  }
 
  private:
   size_t size_, mapped_bytes_ = 0;
@@ -70,8 +75,13 @@ class JitProgram final : public LoadedProgram {
  private:
   void load_constants() {
     memory_ = std::make_shared<const ConstantMemory>(constants_);
+    // Before any is copied: the last page of one that moves may hold others.
+    std::vector<bool> moved;
+    for (ConstantsLayout::Item& item : constants_.items) moved.push_back(move(item));
     int64_t free_bytes = 0;
-    for (ConstantsLayout::Item& item : constants_.items) {
+    for (size_t i = 0; i < constants_.items.size(); ++i) {
+      ConstantsLayout::Item& item = constants_.items[i];
+      if (moved[i]) continue;
       backend::stream_constant(item, [&](int64_t offset, std::span<const std::byte> bytes) {
         std::memcpy(memory_->data() + offset, bytes.data(), bytes.size());
       });
@@ -88,6 +98,16 @@ class JitProgram final : public LoadedProgram {
       return_free_memory();
     }
     memory_->protect();
+  }
+
+  // To its place without a copy, where nobody else holds it.
+  bool move(ConstantsLayout::Item& item) {
+    std::byte* place = memory_->data() + item.offset;
+    if (reinterpret_cast<uintptr_t>(place) % kPageBytes != 0) return false;
+    bool moved = false;
+    item.data =
+        with(std::move(item.data), [&](TensorData& data) { moved = data.move_to(place, memory_); });
+    return moved;
   }
 
   template <typename T>
