@@ -8,6 +8,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_set>
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
@@ -37,6 +38,7 @@
 #include "tenon/support/content_hash.h"
 #include "tenon/support/interrupt.h"
 #include "tenon/support/nearest.h"
+#include "tenon/support/parallel.h"
 #include "tenon/support/target_codes.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/scratch_query.h"
@@ -346,6 +348,21 @@ static void take_plans(Pipeline& pipeline, const std::shared_ptr<const tir::Give
       };
 }
 
+// On several threads, as far as they are not known: what compares and prints constants does so by them.
+static void hash_constants(const IRModule& module) {
+  std::vector<Ref<TensorData>> constants;
+  std::unordered_set<const Node*> seen;
+  const auto add = [&](const Ref<TensorData>& data) {
+    if (seen.insert(data.get()).second) constants.push_back(data);
+  };
+  for (const auto& [name, function] : module.functions())
+    walk(function, [&](const NodePtr& node) {
+      if (const auto* constant = node.as<graph::Constant>()) add(constant->data);
+      if (const auto* constant = node.as<tir::AllocConst>()) add(constant->data);
+    });
+  for_each_in_parallel(constants.size(), [&](size_t i) { (void)constants[i]->content_hash(); });
+}
+
 LoweredModule lower(IRModule module, const CompileRequest& request) {
   module = with_entry(std::move(module));
   const std::map<std::string, InputMeaning> meanings = named_meanings(module);
@@ -354,6 +371,7 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   const Operations operations = count_operations(module);
   lowered.operators = operations.operators;
   lowered.gflop = operations.flop / 1e9;
+  hash_constants(module);
   lowered.module_hash = content_hash(script::print(module));
   const std::vector<std::string> libs = tune::libs_of(module);
   const Pipeline pipeline = pipeline_for(module, request);
@@ -387,6 +405,7 @@ llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const Compi
                                        const backend::Libraries* libraries) {
   if (request.pipeline.progress) request.pipeline.progress("code generation");
   const WatchedStep step("code generation", limits_for(lowered.pipeline.module));
+  hash_constants(lowered.pipeline.module);
   return llvm_backend::compile(
       lowered.pipeline.module, request.target,
       {.name = request.name, .manifest = lowered.manifest, .libraries = libraries});
