@@ -41,6 +41,10 @@ class ConstantsBuilder {
   int64_t offset_of(const Ref<TensorData>& data, int64_t alignment = kConstantAlignment) {
     return layout_.items[index_of(data, alignment)].offset;
   }
+  /// Of one that was asked for before.
+  int64_t known_offset(const TensorData& data) const {
+    return layout_.items[by_node_.at(&data)].offset;
+  }
   /// Makes the whole a multiple of `alignment`.
   void align(int64_t alignment) { layout_.alignment = std::max(layout_.alignment, alignment); }
   const ConstantsLayout& layout() const { return layout_; }

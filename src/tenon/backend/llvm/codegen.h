@@ -27,8 +27,11 @@ inline constexpr const char* kScheduledAttribute = "tenon-scheduled";
 /// each buffer parameter, i64 for each symbolic Var, the scalar parameters, the base of the
 /// constants where it uses them, the place of its result where it returns a scalar).
 struct FunctionInfo : backend::ProgramFunction {
-  llvm::Function* code = nullptr;
-  bool scheduled = false;  // LLVM's own loop transformations stay off
+  llvm::Function* code = nullptr;    // once the module has it
+  bool scheduled = false;            // LLVM's own loop transformations stay off
+  std::vector<bool> read_only = {};  // of each buffer parameter
+  size_t size = 0;                   // nodes of its body
+  size_t part = 0;                   // which defines it
 };
 
 /// What the target has instructions for.
@@ -41,31 +44,48 @@ struct Instructions {
   bool arm_bytes = false, arm_mixed_bytes = false;  // of like signs; of unlike ones
 };
 
-/// One module of LLVM for one program.
+/// What is known of a program before its code is generated: all parts share it, on several threads.
+struct ProgramFacts {
+  ProgramFacts(const IRModule& module, const Target& target, const CompileOptions& options,
+               const Instructions& instructions);
+  /// Deals the functions out to several modules, where they are many; otherwise all are in part 0.
+  void divide();
+
+  const IRModule& module;
+  const Target& target;
+  const CompileOptions& options;
+  const Instructions instructions;
+  const backend::Entry entry;
+  const backend::ProgramFunctions program;
+  std::vector<FunctionInfo> functions;  // callees first, as in `program`
+  size_t parts = 1;
+  backend::ConstantsBuilder constants{/*paged=*/true};
+};
+
+/// One module of LLVM: a program, or a part of it.
 class ModuleCodegen {
  public:
-  ModuleCodegen(const IRModule& module, const Target& target, const CompileOptions& options,
-                llvm::LLVMContext& context, const Instructions& instructions);
+  ModuleCodegen(const ProgramFacts& facts, size_t part, llvm::LLVMContext& context);
   /// Generates everything. Call once.
   std::unique_ptr<llvm::Module> run();
+  /// Known to part 0, which defines the program, when it has run.
   const std::vector<backend::LibraryFunction>& libraries() const { return libraries_; }
   const std::vector<backend::PackedFunction>& registered() const { return registered_; }
-  ConstantsLayout constants() && { return std::move(constants_).take(); }
 
   // -- for the function generator
   llvm::LLVMContext& context() { return context_; }
   llvm::Module& module() { return *llvm_module_; }
-  const Target& target() const { return target_; }
-  const Instructions& instructions() const { return instructions_; }
-  const FunctionInfo& callee(const std::string& name, const Origin& origin) const;
+  const Target& target() const { return facts_.target; }
+  const Instructions& instructions() const { return facts_.instructions; }
+  const FunctionInfo& callee(const std::string& name, const Origin& origin);
   /// Null where it is no extern function of the module.
   Ref<tir::ExternFunction> library_function(const std::string& name) const {
-    return module_.find<tir::ExternFunction>(name);
+    return facts_.module.find<tir::ExternFunction>(name);
   }
-  size_t packed_index(const std::string& name) const { return program_.packed_index(name); }
-  const backend::Entry& entry() const { return entry_; }
-  int64_t constant_offset(const Ref<TensorData>& data, int64_t alignment) {
-    return constants_.offset_of(data, alignment);
+  size_t packed_index(const std::string& name) const { return facts_.program.packed_index(name); }
+  const backend::Entry& entry() const { return facts_.entry; }
+  int64_t constant_offset(const TensorData& data) const {
+    return facts_.constants.known_offset(data);
   }
   llvm::Constant* text(const std::string& value);
   llvm::Type* register_type(DType dtype, const Origin& origin);
@@ -77,7 +97,7 @@ class ModuleCodegen {
   void define_program();
   /// Bytes that the addresses of the workspace and of the constants are multiples of.
   int64_t alignment() const {
-    return std::max(entry_.workspace_alignment, constants_.layout().alignment);
+    return std::max(entry().workspace_alignment, facts_.constants.layout().alignment);
   }
   llvm::Constant* packed_table();
   llvm::Constant* asked_by_table();
@@ -88,17 +108,11 @@ class ModuleCodegen {
   llvm::Function* define_shapes(const FunctionInfo& info, int64_t workspace);
   llvm::Constant* tensor_infos(bool output, bool& computed);
 
-  const IRModule& module_;
-  const Target& target_;
-  const CompileOptions& options_;
+  const ProgramFacts& facts_;
+  const size_t part_;
   llvm::LLVMContext& context_;
-  const Instructions instructions_;
   std::unique_ptr<llvm::Module> llvm_module_;
-
-  backend::Entry entry_;
-  backend::ProgramFunctions program_;
-  std::vector<FunctionInfo> functions_;  // callees first, as in program_
-  backend::ConstantsBuilder constants_{/*paged=*/true};
+  std::vector<FunctionInfo> functions_;  // as the facts have them
   std::map<std::string, llvm::Constant*> texts_;
   std::vector<backend::LibraryFunction> libraries_;  // packed functions of libraries among them
   std::vector<backend::PackedFunction> registered_;  // the others

@@ -42,17 +42,17 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
     return llvm::ConstantInt::get(llvm::Type::getIntNTy(context_, bits), value);
   };
   std::vector<llvm::Constant*> infos;
-  for (size_t i = 0; i < (output ? entry_.outputs : entry_.inputs); ++i) {
-    const tir::Buffer& buffer = output ? entry_.output(i) : entry_.input(i);
+  for (size_t i = 0; i < (output ? entry().outputs : entry().inputs); ++i) {
+    const tir::Buffer& buffer = output ? entry().output(i) : entry().input(i);
     std::vector<llvm::Constant*> dims;
     for (const Expr& dim : buffer.shape) {
       int64_t stated = TENON_DIM_COMPUTED;
       if (const auto number = as_int(dim)) {
         stated = *number;
       } else {
-        if (output && !entry_.is_late(i)) computed = true;
-        for (size_t s = 0; s < entry_.symbols.size(); ++s)
-          if (dim.get() == entry_.symbols[s].var.get()) stated = TENON_DIM_SYMBOL(s);
+        if (output && !entry().is_late(i)) computed = true;
+        for (size_t s = 0; s < entry().symbols.size(); ++s)
+          if (dim.get() == entry().symbols[s].var.get()) stated = TENON_DIM_SYMBOL(s);
       }
       dims.push_back(llvm::ConstantInt::get(i64, static_cast<uint64_t>(stated)));
     }
@@ -62,15 +62,15 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
           *llvm_module_, llvm::ConstantArray::get(llvm::ArrayType::get(i64, dims.size()), dims),
           "dims");
     const DType dtype = buffer.dtype;
-    const std::string& name = output ? entry_.output_names[i] : entry_.input_names[i];
+    const std::string& name = output ? entry().output_names[i] : entry().input_names[i];
     infos.push_back(llvm::ConstantStruct::get(
         abi.info, {text(name), table, integer(32, dims.size()),
                    integer(8, backend::dlpack_code(dtype, buffer.origin)),
                    integer(8, dtype.is_string() ? 8 * sizeof(TenonString) : dtype.bits),
                    integer(16, dtype.lanes),
-                   integer(32, static_cast<uint64_t>(entry_.stated_alignment(
-                                   output ? entry_.inputs + i : i, alignment()))),
-                   integer(32, output ? entry_.output_flags(i) : 0)}));
+                   integer(32, static_cast<uint64_t>(entry().stated_alignment(
+                                   output ? entry().inputs + i : i, alignment()))),
+                   integer(32, output ? entry().output_flags(i) : 0)}));
   }
   if (infos.empty()) return null;
   return constant_global(
@@ -83,7 +83,7 @@ llvm::Constant* ModuleCodegen::string_table() {
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
   auto* row = llvm::StructType::get(context_, {pointer, llvm::Type::getInt64Ty(context_)});
   std::vector<llvm::Constant*> rows;
-  for (const std::string& value : constants_.layout().texts)
+  for (const std::string& value : facts_.constants.layout().texts)
     rows.push_back(llvm::ConstantStruct::get(
         row,
         {text(value), llvm::ConstantInt::get(llvm::Type::getInt64Ty(context_), value.size())}));
@@ -96,8 +96,8 @@ llvm::Constant* ModuleCodegen::string_table() {
 // The nodes that ask for memory.
 llvm::Constant* ModuleCodegen::asked_by_table() {
   std::vector<llvm::Constant*> rows;
-  rows.reserve(entry_.asked_by.size());
-  for (const std::string& node : entry_.asked_by) rows.push_back(text(node));
+  rows.reserve(entry().asked_by.size());
+  for (const std::string& node : entry().asked_by) rows.push_back(text(node));
   auto* type = llvm::ArrayType::get(llvm::PointerType::getUnqual(context_), rows.size());
   return constant_global(*llvm_module_, llvm::ConstantArray::get(type, rows), "asked_by");
 }
@@ -106,13 +106,13 @@ llvm::Constant* ModuleCodegen::asked_by_table() {
 llvm::Constant* ModuleCodegen::packed_table() {
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
   auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
-  libraries_ = program_.libraries();
+  libraries_ = facts_.program.libraries();
   std::vector<llvm::Constant*> rows;
   auto* row = llvm::StructType::get(context_, {pointer, pointer});
-  for (const backend::PackedFunction& function : program_.packed()) {
+  for (const backend::PackedFunction& function : facts_.program.packed()) {
     const std::string symbol = backend::packed_symbol(function.name);
     llvm::Constant* address = null;
-    if (options_.libraries && options_.libraries->find(symbol)) {
+    if (facts_.options.libraries && facts_.options.libraries->find(symbol)) {
       libraries_.push_back({symbol, {}, function.caller, function.origin});
       llvm::Type* i32 = llvm::Type::getInt32Ty(context_);
       auto* type =
@@ -138,8 +138,8 @@ llvm::Constant* ModuleCodegen::symbol_table() {
     return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context_), static_cast<uint64_t>(value));
   };
   std::vector<llvm::Constant*> rows;
-  rows.reserve(entry_.symbols.size());
-  for (const backend::EntrySymbol& symbol : entry_.symbols)
+  rows.reserve(entry().symbols.size());
+  for (const backend::EntrySymbol& symbol : entry().symbols)
     rows.push_back(llvm::ConstantStruct::get(
         abi.symbol,
         {text(symbol.var->name),
@@ -169,15 +169,15 @@ llvm::Function* ModuleCodegen::define_run(const FunctionInfo& info) {
   llvm::Type* i64 = llvm::Type::getInt64Ty(context_);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "entry", run));
   std::vector<llvm::Value*> args{run->getArg(0)};
-  for (size_t i = 0; i < entry_.inputs + entry_.outputs; ++i)
-    if (i < entry_.inputs || !entry_.is_late(i - entry_.inputs))
+  for (size_t i = 0; i < entry().inputs + entry().outputs; ++i)
+    if (i < entry().inputs || !entry().is_late(i - entry().inputs))
       args.push_back(
           b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
-  if (entry_.has_workspace) args.push_back(run->getArg(3));
-  for (size_t s = 0; s < entry_.symbols.size(); ++s)
-    args.push_back(
-        b.CreateSExtOrTrunc(b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, run->getArg(2), s)),
-                            register_type(entry_.symbols[s].var->dtype, entry_.function->origin)));
+  if (entry().has_workspace) args.push_back(run->getArg(3));
+  for (size_t s = 0; s < entry().symbols.size(); ++s)
+    args.push_back(b.CreateSExtOrTrunc(
+        b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, run->getArg(2), s)),
+        register_type(entry().symbols[s].var->dtype, entry().function->origin)));
   if (info.uses_constants) args.push_back(run->getArg(4));
   b.CreateRet(b.CreateCall(info.code, args));
   return run;
@@ -190,19 +190,19 @@ llvm::Function* ModuleCodegen::define_shapes(const FunctionInfo& info, int64_t w
   FunctionCodegen code(*this, info, function);
   code.set_context(function->getArg(0));
   llvm::IRBuilder<>& b = code.builder();
-  for (size_t s = 0; s < entry_.symbols.size(); ++s) {
-    const Ref<Var>& var = entry_.symbols[s].var;
+  for (size_t s = 0; s < entry().symbols.size(); ++s) {
+    const Ref<Var>& var = entry().symbols[s].var;
     llvm::Value* value =
         b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, function->getArg(1), s));
     code.bind(*var, b.CreateSExtOrTrunc(value, register_type(var->dtype, {})));
   }
-  for (const Ref<tir::Assert>& check : entry_.given_checks) code.generate_assert(*check);
+  for (const Ref<tir::Assert>& check : entry().given_checks) code.generate_assert(*check);
   uint64_t position = 0;
-  for (size_t i = 0; i < entry_.outputs; ++i)
-    for (const Expr& dim : entry_.output(i).shape)
-      b.CreateStore(entry_.is_late(i) ? b.getInt64(0) : b.CreateSExt(code.value(dim), i64),
+  for (size_t i = 0; i < entry().outputs; ++i)
+    for (const Expr& dim : entry().output(i).shape)
+      b.CreateStore(entry().is_late(i) ? b.getInt64(0) : b.CreateSExt(code.value(dim), i64),
                     b.CreateConstInBoundsGEP1_64(i64, function->getArg(2), position++));
-  llvm::Value* bytes = workspace < 0 ? b.CreateSExt(code.value(entry_.workspace_bytes), i64)
+  llvm::Value* bytes = workspace < 0 ? b.CreateSExt(code.value(entry().workspace_bytes), i64)
                                      : b.getInt64(static_cast<uint64_t>(workspace));
   b.CreateStore(bytes, function->getArg(3));
   b.CreateRet(b.getInt32(TENON_OK));
@@ -210,8 +210,7 @@ llvm::Function* ModuleCodegen::define_shapes(const FunctionInfo& info, int64_t w
 }
 
 void ModuleCodegen::define_program() {
-  constants_.align(alignment());
-  const FunctionInfo& info = callee(entry_.name, {});
+  const FunctionInfo& info = callee(entry().name, {});
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
   auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
   const auto number = [&](uint64_t value) {
@@ -225,42 +224,42 @@ void ModuleCodegen::define_program() {
   llvm::Constant* input_infos = tensor_infos(false, computed);
   llvm::Constant* output_infos = tensor_infos(true, computed);
   llvm::Function* run = define_run(info);
-  const int64_t workspace = entry_.number("tenon.workspace_bytes").value_or(-1);
+  const int64_t workspace = entry().number("tenon.workspace_bytes").value_or(-1);
   llvm::Constant* shapes = null;
   if (computed || workspace < 0) shapes = define_shapes(info, workspace);
   llvm::Constant* constants = null;
-  if (constants_.layout().bytes > 0)
+  if (facts_.constants.layout().bytes > 0)
     constants =
         new llvm::GlobalVariable(*llvm_module_, llvm::Type::getInt8Ty(context_), true,
                                  llvm::GlobalValue::ExternalLinkage, nullptr, kConstantsSymbol);
   // Where the workspace is symbolic, the attributes tell of its part of constant size only.
   const auto stated_bytes = [&](const char* name) {
-    return workspace < 0 ? -1 : entry_.number(name).value_or(-1);
+    return workspace < 0 ? -1 : entry().number(name).value_or(-1);
   };
-  const bool names_nodes = !entry_.asked_by.empty();
+  const bool names_nodes = !entry().asked_by.empty();
   std::vector<llvm::Constant*> members = {
       number(TENON_ABI_VERSION),
       number(names_nodes ? sizeof(TenonProgram) : offsetof(TenonProgram, asked_by)),
-      text(options_.name),
-      number(entry_.inputs),
-      number(entry_.outputs),
+      text(facts_.options.name),
+      number(entry().inputs),
+      number(entry().outputs),
       input_infos,
       output_infos,
-      number(entry_.symbols.size()),
+      number(entry().symbols.size()),
       number(static_cast<uint64_t>(alignment())),
       symbols,
       shapes,
       run,
       constants,
-      word(constants_.layout().bytes),
+      word(facts_.constants.layout().bytes),
       word(workspace),
       word(stated_bytes("tenon.planned_bytes")),
       word(stated_bytes("tenon.bound_bytes")),
-      options_.manifest.empty() ? null : text(options_.manifest),
+      facts_.options.manifest.empty() ? null : text(facts_.options.manifest),
       packed_table(),
-      word(static_cast<int64_t>(program_.packed().size())),
+      word(static_cast<int64_t>(facts_.program.packed().size())),
       string_table(),
-      word(static_cast<int64_t>(constants_.layout().texts.size()))};
+      word(static_cast<int64_t>(facts_.constants.layout().texts.size()))};
   if (names_nodes) members.push_back(asked_by_table());
   auto* program =
       constant_global(*llvm_module_, llvm::ConstantStruct::getAnon(context_, members), "program");

@@ -87,7 +87,7 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
     case tir::StmtKind::kAllocBuffer: return generate_alloc(stmt.to<tir::AllocBuffer>());
     case tir::StmtKind::kAllocConst: {
       const auto& node = stmt.to<tir::AllocConst>();
-      const int64_t offset = m_.constant_offset(node.data, node.buffer->alignment);
+      const int64_t offset = m_.constant_offset(*node.data);
       llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), constants_,
                                                   b_.getInt64(static_cast<uint64_t>(offset)));
       buffers_[node.buffer.get()] = pointer;

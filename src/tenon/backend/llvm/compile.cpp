@@ -32,6 +32,7 @@
 #include "tenon/backend/llvm/machine.h"
 #include "tenon/backend/llvm/parts.h"
 #include "tenon/support/interrupt.h"
+#include "tenon/support/parallel.h"
 
 // In a build with ThreadSanitizer generated code is watched like the rest of the process.
 #if defined(__has_feature)
@@ -199,19 +200,6 @@ static void watch_threads(llvm::Module& module, llvm::TargetMachine& machine) {
 }
 #endif
 
-namespace {
-
-struct Generated {
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::TargetMachine> machine;
-  std::unique_ptr<llvm::Module> module;
-  ConstantsLayout constants;
-  std::vector<backend::LibraryFunction> libraries;
-  std::vector<backend::PackedFunction> registered;
-};
-
-}  // namespace
-
 static Instructions instructions_of(const Target& target, const llvm::MCSubtargetInfo& machine) {
   const auto has = [&](const char* feature) {
     return machine.checkFeatures("+" + std::string(feature));
@@ -229,18 +217,13 @@ static Instructions instructions_of(const Target& target, const llvm::MCSubtarge
           .pairs_256 = has("avx2")};
 }
 
-static void generate(Generated& out, const IRModule& lowered, const Target& target,
-                     const CompileOptions& options) {
+// What the code of `lowered` is generated from.
+static ProgramFacts facts_of(const IRModule& lowered, const Target& target,
+                             const CompileOptions& options) {
   if (target.kind != "llvm")
     throw CompileError(kBadOption, {}, "target `{}` is not one of LLVM", target.kind);
-  out.machine = target_machine(target, options.optimize);
-  ModuleCodegen codegen(lowered, target, options, out.context,
-                        instructions_of(target, *out.machine->getMCSubtargetInfo()));
-  out.module = codegen.run();
-  out.libraries = codegen.libraries();
-  out.registered = codegen.registered();
-  out.constants = std::move(codegen).constants();
-  out.module->setDataLayout(out.machine->createDataLayout());
+  const auto machine = target_machine(target, options.optimize);
+  return {lowered, target, options, instructions_of(target, *machine->getMCSubtargetInfo())};
 }
 
 static void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
@@ -267,39 +250,61 @@ static std::string emit(llvm::Module& module, llvm::TargetMachine& machine,
 
 CompiledProgram compile(const IRModule& lowered, const Target& target,
                         const CompileOptions& options) {
-  Generated generated;
-  generate(generated, lowered, target, options);
+  ProgramFacts facts = facts_of(lowered, target, options);
+  facts.divide();
   CompiledProgram out;
   out.name = options.name;
   out.target = target;
-  out.constants = std::move(generated.constants);
-  out.libraries = std::move(generated.libraries);
-  out.registered = std::move(generated.registered);
-  out.object = emit_in_parts(*generated.module, [&](llvm::Module& part) {
-    const auto machine = target_machine(target, options.optimize);  // is for one thread
-    optimize(part, *machine, options.optimize);
-    return emit(part, *machine, llvm::CodeGenFileType::ObjectFile);
+  std::vector<std::string> objects(facts.parts);
+  for_each_in_parallel(facts.parts, [&](size_t part) {
+    llvm::LLVMContext context;  // is for one thread, as is the machine
+    const auto machine = target_machine(target, options.optimize);
+    ModuleCodegen codegen(facts, part, context);
+    const std::unique_ptr<llvm::Module> module = codegen.run();
+    module->setDataLayout(machine->createDataLayout());
+    optimize(*module, *machine, options.optimize);
+    objects[part] = emit(*module, *machine, llvm::CodeGenFileType::ObjectFile);
+    if (part != 0) return;
+    out.libraries = codegen.libraries();
+    out.registered = codegen.registered();
   });
+  out.object = joined_objects(std::move(objects));
+  out.constants = std::move(facts.constants).take();
   return out;
 }
 
+namespace {
+
+/// A program as one module.
+struct Whole {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+
+  Whole(const IRModule& lowered, const Target& target, const CompileOptions& options)
+      : machine(target_machine(target, options.optimize)) {
+    const ProgramFacts facts = facts_of(lowered, target, options);
+    module = ModuleCodegen(facts, 0, context).run();
+    module->setDataLayout(machine->createDataLayout());
+    optimize(*module, *machine, options.optimize);
+  }
+};
+
+}  // namespace
+
 std::string emit_llvm(const IRModule& lowered, const Target& target,
                       const CompileOptions& options) {
-  Generated generated;
-  generate(generated, lowered, target, options);
-  optimize(*generated.module, *generated.machine, options.optimize);
+  const Whole whole(lowered, target, options);
   std::string text;
   llvm::raw_string_ostream stream(text);
-  generated.module->print(stream, nullptr);
+  whole.module->print(stream, nullptr);
   return text;
 }
 
 std::string emit_assembly(const IRModule& lowered, const Target& target,
                           const CompileOptions& options) {
-  Generated generated;
-  generate(generated, lowered, target, options);
-  optimize(*generated.module, *generated.machine, options.optimize);
-  return emit(*generated.module, *generated.machine, llvm::CodeGenFileType::AssemblyFile);
+  const Whole whole(lowered, target, options);
+  return emit(*whole.module, *whole.machine, llvm::CodeGenFileType::AssemblyFile);
 }
 
 }  // namespace tenon::llvm_backend
