@@ -186,9 +186,18 @@ static IRModule with_constants(IRModule module,
 std::shared_ptr<runtime::Program> link_in_place(BuiltModel& built) {
   if (!built.code) return link(built);
   llvm_backend::check_runs_here(built.request.target);
+  // Others stand for large constants in the module meanwhile: what it held could not move.
   std::vector<const Node*> before;
-  for (const backend::ConstantsLayout::Item& item : built.code->constants.items)
-    before.push_back(item.data.get());
+  std::unordered_map<const Node*, Ref<TensorData>> others;
+  for (const backend::ConstantsLayout::Item& item : built.code->constants.items) {
+    const TensorData& data = *item.data;
+    before.push_back(&data);
+    if (data.is_splat() || data.bytes() < TensorData::kPagedBytes) continue;
+    const std::vector<std::byte> zero(static_cast<size_t>(data.dtype.bytes()));
+    others[&data] = TensorData::splat(data.dtype, data.shape, zero, data.origin);
+    before.back() = others[&data].get();
+  }
+  built.lowered.pipeline.module = with_constants(std::move(built.lowered.pipeline.module), others);
   llvm_backend::CompiledProgram code = *built.code;
   built.code->constants.items.clear();
   LinkedProgram linked = link_with_constants(std::move(code), built.libraries);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "tenon/driver/commands.h"
 #include "tenon/driver/compiled_constants.h"
@@ -219,10 +220,20 @@ class Module:
   }
   EXPECT_EQ(large, 1);
   built.prepared = {};
-  built.lowered.pipeline.module = {};
   const auto program = compiled(link_in_place(built));
   const Ref<TensorData> y = program->run({x}).at(0);
   EXPECT_EQ(y->content_hash(), expected->content_hash());
+  // The module has them from there.
+  std::set<const std::byte*> places;
+  for (const backend::ConstantsLayout::Item& item : built.code->constants.items)
+    places.insert(item.data->data().data());
+  int found = 0;
+  for (const auto& [name, function] : built.lowered.pipeline.module.functions())
+    walk<tir::AllocConst>(function, [&](const tir::AllocConst& constant) {
+      EXPECT_TRUE(places.count(constant.data->data().data()));
+      ++found;
+    });
+  EXPECT_EQ(found, static_cast<int>(places.size()));
 }
 
 }  // namespace
