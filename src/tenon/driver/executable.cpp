@@ -83,15 +83,18 @@ class Compiled final : public Executable {
     std::vector<runtime::Tensor> texts;
     texts.reserve(inputs.size());  // views point into them
     std::vector<DLTensor> views;
+    views.reserve(inputs.size());
     for (const Ref<TensorData>& input : inputs)
       views.push_back(input->dtype.is_string() ? texts.emplace_back(to_runtime(*input)).view()
                                                : view_of(*input));
     std::vector<const DLTensor*> pointers;
+    pointers.reserve(inputs.size());
     for (const DLTensor& view : views) pointers.push_back(&view);
     try {
       if (const auto dims = only_shape()) return {only_output(pointers, *dims)};
       const std::vector<runtime::Tensor> results = program_->run(pointers);
       std::vector<Ref<TensorData>> outputs;
+      outputs.reserve(results.size());
       for (size_t i = 0; i < results.size(); ++i)
         outputs.push_back(taken_over(results[i], signature().outputs[i].dtype));
       return outputs;

@@ -30,6 +30,7 @@ static std::vector<bool> read_only_params(const tir::PrimFunc& function) {
       written.insert(call->args[1].get());
   });
   std::vector<bool> read_only;
+  read_only.reserve(function.buffers.size());
   for (const Ref<tir::Buffer>& buffer : function.buffers)
     read_only.push_back(buffer && !written.count(buffer.get()) &&
                         !written.count(buffer->data.get()));

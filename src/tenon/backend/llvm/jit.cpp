@@ -77,6 +77,7 @@ class JitProgram final : public LoadedProgram {
     memory_ = std::make_shared<const ConstantMemory>(constants_);
     // Before any is copied: the last page of one that moves may hold others.
     std::vector<bool> moved;
+    moved.reserve(constants_.items.size());
     for (ConstantsLayout::Item& item : constants_.items) moved.push_back(move(item));
     int64_t free_bytes = 0;
     for (size_t i = 0; i < constants_.items.size(); ++i) {
