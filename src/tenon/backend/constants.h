@@ -41,7 +41,7 @@ class ConstantsBuilder {
   int64_t offset_of(const Ref<TensorData>& data, int64_t alignment = kConstantAlignment) {
     return layout_.items[index_of(data, alignment)].offset;
   }
-  /// Of one that was asked for before.
+  /// The offset of a constant that index_of was given before.
   int64_t known_offset(const TensorData& data) const {
     return layout_.items[by_node_.at(&data)].offset;
   }

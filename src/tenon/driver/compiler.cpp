@@ -348,7 +348,7 @@ static void take_plans(Pipeline& pipeline, const std::shared_ptr<const tir::Give
       };
 }
 
-// On several threads, as far as they are not known: what compares and prints constants does so by them.
+// Hashes all constants, on several threads: who compares or prints them asks for each hash in turn.
 static void hash_constants(const IRModule& module) {
   std::vector<Ref<TensorData>> constants;
   std::unordered_set<const Node*> seen;

@@ -186,18 +186,20 @@ static IRModule with_constants(IRModule module,
 std::shared_ptr<runtime::Program> link_in_place(BuiltModel& built) {
   if (!built.code) return link(built);
   llvm_backend::check_runs_here(built.request.target);
-  // Others stand for large constants in the module meanwhile: what it held could not move.
+  // The module holds placeholders for large constants until it has them from the program: the pages of
+  // a constant move only where nothing else holds it.
   std::vector<const Node*> before;
-  std::unordered_map<const Node*, Ref<TensorData>> others;
+  std::unordered_map<const Node*, Ref<TensorData>> placeholders;
   for (const backend::ConstantsLayout::Item& item : built.code->constants.items) {
     const TensorData& data = *item.data;
     before.push_back(&data);
     if (data.is_splat() || data.bytes() < TensorData::kPagedBytes) continue;
     const std::vector<std::byte> zero(static_cast<size_t>(data.dtype.bytes()));
-    others[&data] = TensorData::splat(data.dtype, data.shape, zero, data.origin);
-    before.back() = others[&data].get();
+    placeholders[&data] = TensorData::splat(data.dtype, data.shape, zero, data.origin);
+    before.back() = placeholders[&data].get();
   }
-  built.lowered.pipeline.module = with_constants(std::move(built.lowered.pipeline.module), others);
+  built.lowered.pipeline.module =
+      with_constants(std::move(built.lowered.pipeline.module), placeholders);
   llvm_backend::CompiledProgram code = *built.code;
   built.code->constants.items.clear();
   LinkedProgram linked = link_with_constants(std::move(code), built.libraries);

@@ -69,8 +69,9 @@ std::string summary_line(const std::string& name, const TensorData& tensor, size
 DLDataType dlpack_dtype(DType dtype);
 /// A copy in memory that is aligned as programs like it.
 runtime::Tensor to_runtime(const TensorData& tensor);
-/// A copy; `taken_over` is the same memory, which nobody may write any more.
+/// A copy.
 Ref<TensorData> from_runtime(const runtime::Tensor& tensor, DType dtype);
+/// On the tensor's own memory, which nobody may write afterwards; of strings a copy.
 Ref<TensorData> taken_over(const runtime::Tensor& tensor, DType dtype);
 
 }  // namespace tenon

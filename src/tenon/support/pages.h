@@ -6,6 +6,7 @@
 
 namespace tenon {
 
+/// Of x86-64, on which alone programs are linked in process.
 inline constexpr size_t kPageBytes = 4096;
 
 /// Zero at first; freed with the object.
@@ -21,8 +22,8 @@ class Pages {
   std::byte* data() const { return data_; }
 
   /// Moves them, the last one whole, to `place`: the start of a page of a private mapping of the
-  /// caller's, which owns them from then on. \returns false where the system moves none: they are as
-  /// before, those at `place` are zero.
+  /// caller's, which owns them from then on. \returns false where the system does not: these pages are as
+  /// before, those at `place` are zero. \throws std::bad_alloc where `place` cannot be mapped
   bool move_to(std::byte* place);
 
  private:

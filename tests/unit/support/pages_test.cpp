@@ -41,11 +41,23 @@ TEST(Pages, MoveWithWhatStandsInThem) {
   EXPECT_EQ(mapping.data[4 * kPageBytes], std::byte{1});
 }
 
-TEST(Pages, StayWhereTheSystemMovesNone) {
+TEST(Pages, ThatCannotMoveLeaveZerosAndNoHole) {
+  const Mapping mapping;
+  Pages pages(kPageBytes);
+  ASSERT_EQ(munmap(pages.data(), kPageBytes), 0);  // nothing is there to be moved
+  const bool moved = pages.move_to(mapping.data + kPageBytes);
+  // Something again, for it to free.
+  (void)mmap(pages.data(), kPageBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  EXPECT_FALSE(moved);
+  EXPECT_EQ(mapping.data[kPageBytes - 1], std::byte{1});
+  EXPECT_EQ(mapping.data[kPageBytes], std::byte{0});
+  EXPECT_EQ(mapping.data[2 * kPageBytes], std::byte{1});
+}
+
+TEST(Pages, StayWhereThePlaceIsNoPage) {
   const Mapping mapping;
   Pages pages(kPageBytes);
   pages.data()[7] = std::byte{42};
-  // Part of a page is no place.
   EXPECT_THROW((void)pages.move_to(mapping.data + 8), std::bad_alloc);
   ASSERT_NE(pages.data(), nullptr);
   EXPECT_EQ(pages.data()[7], std::byte{42});

@@ -103,8 +103,10 @@ class JitProgram final : public LoadedProgram {
 
   // To its place without a copy, where nobody else holds it.
   bool move(ConstantsLayout::Item& item) {
+    if (item.data->is_splat() || item.data->bytes() < TensorData::kPagedBytes) return false;
     std::byte* place = memory_->data() + item.offset;
-    if (reinterpret_cast<uintptr_t>(place) % kPageBytes != 0) return false;
+    check(reinterpret_cast<uintptr_t>(place) % kPageBytes == 0,
+          "a large constant begins in a page");
     bool moved = false;
     item.data =
         with(std::move(item.data), [&](TensorData& data) { moved = data.move_to(place, memory_); });

@@ -52,7 +52,7 @@ TEST(Import, NodesOfOneNameAreTwoOperators) {
 
 // Freed one by one: calls within each other would need more stack than there is.
 TEST(Import, AChainMayBeLong) {
-  constexpr int kLength = 60000;
+  constexpr int kLength = 200000;
   ModelBuilder m;
   m.input("x0", {"2"});
   for (int i = 0; i < kLength; ++i)
