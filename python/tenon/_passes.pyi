@@ -458,6 +458,12 @@ def VectorizeLoop() -> Pass:
     Form: lowered. Precision: exact.
     """
 
+def BoundUnrolling() -> Pass:
+    """Makes loops serial whose unrolling is too much code.
+
+    Form: lowered. Precision: exact.
+    """
+
 def UnrollLoop() -> Pass:
     """Replaces loops marked unrolled by copies.
 

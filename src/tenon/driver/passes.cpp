@@ -562,6 +562,8 @@ std::vector<Row> make_rows() {
        tir::flatten_buffer},
       {"VectorizeLoop", "replaces loops marked vectorized by vector statements", Form::kLowered,
        kExact, tir::vectorize_loop},
+      {"BoundUnrolling", "makes loops serial whose unrolling is too much code", Form::kLowered,
+       kExact, tir::bound_unrolling},
       {"UnrollLoop", "replaces loops marked unrolled by copies", Form::kLowered, kExact,
        tir::unroll_loop},
       {"FuseMultiplyAdd", "joins multiplications and additions of floats", Form::kLowered,

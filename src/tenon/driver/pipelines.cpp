@@ -95,12 +95,12 @@ static constexpr PipelineStep kLower[] = {
     {"OutlineMain", "code generation is slow on functions of many thousand statements"},
     {"BoundLoops", "loops are plain, and vectors not yet made"},
     {"FlattenBuffer", "vectors are ramps over one index"},
-    {"VectorizeLoop", "before unrolling, which would copy the loops"},
-    {"UnrollLoop", "constant indices let small arrays stay in registers"},
-    {"Simplify", "indices of the copies"},
+    {"VectorizeLoop", "before what rewrites arithmetic, which it copies for remainders"},
+    {"Simplify", "indices of vectors"},
     {"FuseMultiplyAdd", "before the arithmetic of elementary functions, which states its own"},
     {"LowerIntrinsics", "code generation calls no mathematical library"},
     {"RemoveNoOp", "what the others left empty"},
+    {"BoundUnrolling", "last: code generation makes the copies of what it leaves"},
 };
 
 std::span<const Stage> stages() {

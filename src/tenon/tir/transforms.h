@@ -62,6 +62,7 @@ IRModule lower_opaque_block(IRModule module);
 /// Indices, bounds and conditions in canonical form; branches that are never taken go.
 /// Any form.
 IRModule simplify(IRModule module);
+Ref<PrimFunc> simplified(const Ref<PrimFunc>& function);
 
 /// A sum into local memory whose terms share a factor, acc + a * ((w - z) * s) with s and z the same
 /// in all terms of a loop, is taken without it in registers beside acc, and multiplied once; so is z
@@ -94,10 +95,22 @@ IRModule flatten_buffer(IRModule module);
 /// under a condition) stays a serial loop. Requires: one index per access.
 IRModule vectorize_loop(IRModule module);
 
-/// Loops marked unrolled become copies of their bodies. They stay loops beyond 4096 copies of a
-/// statement, and beyond the room there is (a remark says `too-large`): 16,384 nodes for a
-/// function, 400,000 for the module, and 8 for each node of theirs.
+/// Loops marked unrolled become serial beyond 4096 copies of a statement, and beyond the room there
+/// is (a remark says `too-large`): 49,152 nodes for a function, 1,200,000 for the module, and 24 for
+/// each node of theirs. Code generators copy the bodies of those that are left (unrolled): no pass
+/// walks the copies.
+IRModule bound_unrolling(IRModule module);
+
+/// What BoundUnrolling leaves as loops to unroll becomes copies of their bodies.
 IRModule unroll_loop(IRModule module);
+
+/// `function` with a copy of the body for each iteration of its loops marked unrolled, of whatever
+/// number, and simplified: what code generators read. The same of a module, within its bounds.
+Ref<PrimFunc> unrolled(const Ref<PrimFunc>& function);
+IRModule with_copies(IRModule module);
+
+/// How many nodes unrolled() makes of `root`, before they are simplified.
+int64_t unrolled_size(const NodePtr& root);
 
 /// a * b + c, a * b - c and c - a * b on float32 and float64 become T.fma where the target has it
 /// and c has no a * b of its own (x - x stays 0). Operands of roundings to whole numbers stay as
@@ -115,5 +128,6 @@ IRModule bound_loops(IRModule module);
 
 /// Drops loops, branches and sequences that do nothing.
 IRModule remove_no_op(IRModule module);
+Ref<PrimFunc> without_no_ops(const Ref<PrimFunc>& function);
 
 }  // namespace tenon::tir

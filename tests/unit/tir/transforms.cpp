@@ -99,6 +99,27 @@ TEST(UnrollLoop, FunctionsShareTheRoomInTheirOrder) {
   }
 }
 
+// Code generators bound what may not have been, and change nothing that was.
+TEST(BoundUnrolling, LeavesWhatItLeft) {
+  IRModule module;
+  for (int k = 0; k < 200; ++k) module.set(fmt::format("f{:03}", k), nested_unrolling(2 + k % 4));
+  const IRModule once = bound_unrolling(module);
+  EXPECT_FALSE(structural_equal(once, module));
+  const RemarkScope scope;
+  EXPECT_TRUE(structural_equal(bound_unrolling(once), once));
+  EXPECT_TRUE(scope.remarks().empty());
+}
+
+// What has been bounded is copied whole, and no larger than was said.
+TEST(BoundUnrolling, CopiesAreAsManyAsItSays) {
+  const auto function = nested_unrolling(3);
+  const auto copies = unrolled(function);
+  EXPECT_EQ(count<For>(copies), 0);
+  EXPECT_EQ(count<BufferStore>(copies), 4096);
+  EXPECT_GE(unrolled_size(function->body), 2 * 4096);
+  EXPECT_LE(count<Node>(copies->body), unrolled_size(function->body));
+}
+
 // A copy of an elementary function is dozens of operations, one of a long vector several.
 TEST(UnrollLoop, CountsTheWorkOfACopy) {
   const auto copies = [](const std::function<Expr(Expr)>& value) {

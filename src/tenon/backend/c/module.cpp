@@ -6,6 +6,7 @@
 
 #include "tenon/backend/c/codegen.h"
 #include "tenon/tir/scratch_query.h"
+#include "tenon/tir/transforms.h"
 
 namespace tenon::c_backend {
 
@@ -360,11 +361,13 @@ std::map<std::string, std::string> ModuleCodegen::run_functions() {
 
 std::map<std::string, std::string> emit_functions(const IRModule& lowered, const Target& target,
                                                   const EmitOptions& options) {
-  return ModuleCodegen(lowered, target, options).run_functions();
+  const IRModule unrolled = tir::with_copies(lowered);
+  return ModuleCodegen(unrolled, target, options).run_functions();
 }
 
 Program emit(const IRModule& lowered, const Target& target, const EmitOptions& options) {
-  return ModuleCodegen(lowered, target, options).run();
+  const IRModule unrolled = tir::with_copies(lowered);
+  return ModuleCodegen(unrolled, target, options).run();
 }
 
 }  // namespace tenon::c_backend

@@ -3,10 +3,12 @@
 #include "tenon/backend/llvm/codegen.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tenon/backend/llvm/machine.h"
 #include "tenon/support/interrupt.h"
 #include "tenon/support/parallel.h"
+#include "tenon/tir/transforms.h"
 
 namespace tenon::llvm_backend {
 
@@ -53,7 +55,7 @@ ProgramFacts::ProgramFacts(const IRModule& module, const Target& target,
   }
   for_each_in_parallel(functions.size(), [&](size_t i) {
     functions[i].read_only = read_only_params(*functions[i].function);
-    walk(functions[i].function->body, [&](const NodePtr&) { ++functions[i].size; });
+    functions[i].size = static_cast<size_t>(tir::unrolled_size(functions[i].function->body));
   });
   // In the order of first use.
   for (const FunctionInfo& info : functions)
@@ -209,7 +211,9 @@ std::unique_ptr<llvm::Module> ModuleCodegen::run() {
   for (FunctionInfo& info : functions_) {
     if (info.part != part_) continue;
     check_interrupt();
+    const Ref<tir::PrimFunc> rolled = std::exchange(info.function, tir::unrolled(info.function));
     FunctionCodegen(*this, info, info.code).define();
+    info.function = rolled;
   }
   if (part_ == 0) define_program();
   return std::move(llvm_module_);

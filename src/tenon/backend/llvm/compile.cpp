@@ -33,6 +33,7 @@
 #include "tenon/backend/llvm/parts.h"
 #include "tenon/support/interrupt.h"
 #include "tenon/support/parallel.h"
+#include "tenon/tir/transforms.h"
 
 // In a build with ThreadSanitizer generated code is watched like the rest of the process.
 #if defined(__has_feature)
@@ -250,7 +251,8 @@ static std::string emit(llvm::Module& module, llvm::TargetMachine& machine,
 
 CompiledProgram compile(const IRModule& lowered, const Target& target,
                         const CompileOptions& options) {
-  ProgramFacts facts = facts_of(lowered, target, options);
+  const IRModule bounded = tir::bound_unrolling(lowered);  // changes nothing that the pass has seen
+  ProgramFacts facts = facts_of(bounded, target, options);
   facts.divide();
   CompiledProgram out;
   out.name = options.name;
@@ -283,7 +285,8 @@ struct Whole {
 
   Whole(const IRModule& lowered, const Target& target, const CompileOptions& options)
       : machine(target_machine(target, options.optimize)) {
-    const ProgramFacts facts = facts_of(lowered, target, options);
+    const IRModule bounded = tir::bound_unrolling(lowered);
+    const ProgramFacts facts = facts_of(bounded, target, options);
     module = ModuleCodegen(facts, 0, context).run();
     module->setDataLayout(machine->createDataLayout());
     optimize(*module, *machine, options.optimize);

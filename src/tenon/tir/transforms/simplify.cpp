@@ -119,10 +119,10 @@ class Simplifier final : public Rewriter {
 
 }  // namespace
 
-IRModule simplify(IRModule module) {
-  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
-    return function->with_body(Simplifier()(function->body));
-  });
+Ref<PrimFunc> simplified(const Ref<PrimFunc>& function) {
+  return function->with_body(Simplifier()(function->body));
 }
+
+IRModule simplify(IRModule module) { return map_prim_funcs(std::move(module), simplified); }
 
 }  // namespace tenon::tir

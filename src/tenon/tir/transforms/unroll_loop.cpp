@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <mutex>
+#include <unordered_map>
 
 #include "tenon/support/interrupt.h"
 #include "tenon/support/remarks.h"
@@ -20,33 +21,35 @@ static bool has_definitions(const Stmt& stmt) {
 
 namespace {
 
+/// A loop that copies of its body may stand for.
+std::optional<int64_t> copies_of(const NodePtr& node) {
+  const auto* loop = node.as<For>();
+  if (!loop || loop->kind != ForKind::kUnrolled) return std::nullopt;
+  return as_int(loop->extent);
+}
+
 int64_t nodes_in(const NodePtr& root) {
   int64_t count = 0;
   walk(root, [&](const NodePtr&) { ++count; });
   return count;
 }
 
-// What a back end makes of the nodes: an operation for each 512 bits of a vector, some dozens for
-// an elementary function.
-int64_t work_in(const NodePtr& root) {
+// An operation for each 512 bits of a vector, some dozens for an elementary function.
+int64_t work_of(const NodePtr& node) {
   constexpr int64_t kRegister = 512, kElementary = 32;
-  int64_t work = 0;
-  walk(root, [&](const NodePtr& node) {
-    const auto* expr = node.as<ExprNode>();
-    const auto* call = node.as<Call>();
-    const int64_t bits = expr ? int64_t{expr->dtype.lanes} * expr->dtype.bits : 0;
-    work += std::max<int64_t>(1, bits / kRegister) *
-            (call && call->op && is_elementary(call->op->id) ? kElementary : 1);
-  });
-  return work;
+  const auto* expr = node.as<ExprNode>();
+  const auto* call = node.as<Call>();
+  const int64_t bits = expr ? int64_t{expr->dtype.lanes} * expr->dtype.bits : 0;
+  return std::max<int64_t>(1, bits / kRegister) *
+         (call && call->op && is_elementary(call->op->id) ? kElementary : 1);
 }
 
-/// Unrolls the inner loops first, as far as the room goes that the function and the module have:
-/// loops around loops multiply, and what is made of them is compiled statement by statement.
-class Unroller {
+/// Makes loops serial whose copies have no room, inner loops first: loops around loops multiply,
+/// and what is made of them is compiled statement by statement.
+class Bounds {
  public:
-  /// \param room  nodes that the functions which it is given may make together
-  explicit Unroller(int64_t room) : of_module_(room) {}
+  /// \param room  work that the functions which it is given may make together
+  explicit Bounds(int64_t room) : of_module_(room) {}
 
   static int64_t room_of(const IRModule& module) {
     int64_t room = kFreeOfModule;
@@ -58,58 +61,72 @@ class Unroller {
 
   Ref<PrimFunc> run(const Ref<PrimFunc>& function) {
     of_function_ = kFreeOfFunction + kGrowth * nodes_in(function);
+    made_.clear();
     return rewrite(function, [&](const NodePtr& node) { return (*this)(node); });
   }
 
  private:
+  /// What a statement is once its loops are copies.
+  struct Size {
+    int64_t work = 0, statements = 0;
+  };
+
   std::optional<NodePtr> operator()(const NodePtr& node) {
-    const auto* loop = node.as<For>();
-    if (!loop || loop->kind != ForKind::kUnrolled) return std::nullopt;
-    const auto extent = as_int(loop->extent);
+    const auto extent = copies_of(node);
     if (!extent) return std::nullopt;
-    if (!take_room(*loop, *extent)) {
-      record({"UnrollLoop",
-              loop->loop_var->name,
-              "kept",
-              "too-large",
-              {{"iterations", static_cast<double>(*extent)}},
-              "",
-              loop->origin});
+    const auto& loop = *node.as<For>();
+    const Size body = size_of(loop.body);
+    if (take_room(body, *extent)) {
+      made_[node.get()] = {*extent * body.work, *extent * body.statements};
       return std::nullopt;
     }
-    const bool renew = has_definitions(loop->body);
-    std::vector<Stmt> stmts;
-    for (int64_t i = 0; i < *extent; ++i) {
-      const Expr value = loop->min + imm(loop->loop_var->dtype, i);
-      const Stmt copy = substitute(loop->body, {{loop->loop_var.get(), value}});
-      stmts.push_back(renew ? renew_definitions(copy) : copy);
+    record({"BoundUnrolling",
+            loop.loop_var->name,
+            "kept",
+            "too-large",
+            {{"iterations", static_cast<double>(*extent)}},
+            "",
+            loop.origin});
+    return make<For>(loop.loop_var, loop.min, loop.extent, ForKind::kSerial, loop.body,
+                     loop.annotations, loop.origin);
+  }
+
+  Size size_of(const Stmt& body) const {
+    Size size;
+    walk_if(body, [&](const NodePtr& node) {
+      const auto inner = made_.find(node.get());
+      size.work += inner == made_.end() ? work_of(node) : inner->second.work;
+      return inner == made_.end();
+    });
+    for (const Stmt& stmt : stmts_of(body)) {
+      const auto inner = made_.find(stmt.get());
+      size.statements += inner == made_.end() ? 1 : inner->second.statements;
     }
-    return make<Seq>(std::move(stmts), loop->origin);
+    return size;
   }
 
   static constexpr int64_t kMaxCopies = 4096;  // of a statement of one loop
-  // Nodes that are made in all, by the work that they are. LLVM orders long stretches of statements
-  // in quadratic time; the kernels of large networks make some 10,000 each and 200,000 together.
-  static constexpr int64_t kFreeOfFunction = 16'384, kFreeOfModule = 400'000, kGrowth = 8;
+  // Work that is made in all, by the nodes that there are. LLVM orders long stretches of statements
+  // in quadratic time; the kernels of large networks make some 30,000 each and 600,000 together.
+  static constexpr int64_t kFreeOfFunction = 49'152, kFreeOfModule = 1'200'000, kGrowth = 24;
 
-  bool take_room(const For& loop, int64_t extent) {
-    if (extent > kMaxCopies ||
-        static_cast<int64_t>(stmts_of(loop.body).size()) * extent > kMaxCopies)
-      return false;
-    const int64_t made = extent * work_in(loop.body);
+  bool take_room(const Size& body, int64_t extent) {
+    if (extent > kMaxCopies || body.statements * extent > kMaxCopies) return false;
+    const int64_t made = extent * body.work;
     if (made > std::min(of_function_, of_module_)) return false;
     of_function_ -= made;
     of_module_ -= made;
     return true;
   }
 
-  int64_t of_function_ = 0, of_module_;  // the room that is left
+  int64_t of_function_ = 0, of_module_;         // the room that is left
+  std::unordered_map<const Node*, Size> made_;  // loops that become copies
 };
 
 }  // namespace
 
-IRModule unroll_loop(IRModule module) {
-  const int64_t room = Unroller::room_of(module);
+IRModule bound_unrolling(IRModule module) {
+  const int64_t room = Bounds::room_of(module);
   std::vector<Remark> remarks;
   IRModule out;
   int64_t made = 0;
@@ -117,11 +134,11 @@ IRModule unroll_loop(IRModule module) {
     const RemarkScope scope;
     std::mutex mutex;
     out = map_kernels(module, [&](const Ref<PrimFunc>& function) {
-      Unroller unroller(room);
-      const Ref<PrimFunc> unrolled = unroller.run(function);
+      Bounds bounds(room);
+      const Ref<PrimFunc> bounded = bounds.run(function);
       const std::lock_guard lock(mutex);
-      made += room - unroller.room();
-      return unrolled;
+      made += room - bounds.room();
+      return bounded;
     });
     remarks = scope.remarks();
   }
@@ -130,15 +147,53 @@ IRModule unroll_loop(IRModule module) {
     for (Remark& remark : remarks) record(std::move(remark));
     return out;
   }
-  Unroller unroller(room);
+  Bounds bounds(room);
   const std::vector<IRModule::Entry> functions = module.functions();
   for (const auto& [name, function] : functions) {
     const auto prim = cast<PrimFunc>(function);
     if (!prim) continue;
     check_interrupt();
-    module.set(name, unroller.run(prim));
+    module.set(name, bounds.run(prim));
   }
   return module;
+}
+
+static std::optional<NodePtr> copies(const NodePtr& node) {
+  const auto extent = copies_of(node);
+  if (!extent) return std::nullopt;
+  const auto& loop = *node.as<For>();
+  const bool renew = has_definitions(loop.body);
+  std::vector<Stmt> stmts;
+  for (int64_t i = 0; i < *extent; ++i) {
+    const Expr value = loop.min + imm(loop.loop_var->dtype, i);
+    const Stmt copy = substitute(loop.body, {{loop.loop_var.get(), value}});
+    stmts.push_back(renew ? renew_definitions(copy) : copy);
+  }
+  return make<Seq>(std::move(stmts), loop.origin);
+}
+
+IRModule unroll_loop(IRModule module) {
+  return map_kernels(bound_unrolling(std::move(module)),
+                     [](const Ref<PrimFunc>& function) { return rewrite(function, copies); });
+}
+
+Ref<PrimFunc> unrolled(const Ref<PrimFunc>& function) {
+  const Ref<PrimFunc> out = rewrite(function, copies);
+  return out.same_as(function) ? function : without_no_ops(simplified(out));
+}
+
+IRModule with_copies(IRModule module) {
+  return map_kernels(bound_unrolling(std::move(module)), unrolled);
+}
+
+int64_t unrolled_size(const NodePtr& root) {
+  int64_t size = 0;
+  walk_if(root, [&](const NodePtr& node) {
+    const auto copies = copies_of(node);
+    size += copies ? *copies * unrolled_size(node.as<For>()->body) : 1;
+    return !copies;
+  });
+  return size;
 }
 
 }  // namespace tenon::tir
