@@ -159,6 +159,52 @@ TEST(Codegen, ConstantsOfIndicesCountWhereverTheyAre) {
       EXPECT_EQ(out[row * 9 + column], in[row * 9 + column]) << row << " " << column;
 }
 
+// A copy of the elements at `places` of `i` and `j`, which are of 6 rows of 9.
+static Ref<PrimFunc> copies_of(const Ref<Var>& i, const Ref<Var>& j,
+                               const std::vector<Expr>& places) {
+  const auto a = buffer("a", kFloat32, {int64(54)}), c = buffer("c", kFloat32, {int64(54)});
+  std::vector<Stmt> stores;
+  for (const Expr& place : places)
+    stores.push_back(make<BufferStore>(c, load(a, {place}), std::vector<Expr>{place}));
+  return PrimFunc::of_buffers({a, c}, nest({i, j}, {int64(6), int64(3)}, seq(stores)),
+                              Attrs{{"tir.is_scheduled", true}});
+}
+
+static size_t count(const std::string& text, const std::string& word) {
+  size_t found = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+// One sum in an iteration of each loop, for what is read and what is written.
+TEST(Codegen, PointersAdvance) {
+  const auto i = var("i"), j = var("j");
+  const Expr place = i * int64(9) + j * int64(3);
+  const auto kernel = copies_of(i, j, {place, place + int64(1), place + int64(2)});
+  const std::string text = emit_llvm(program_of(kernel), host());
+  EXPECT_EQ(count(text, "phi ptr"), 4) << text;
+  EXPECT_EQ(count(text, " mul "), 0) << text;
+  EXPECT_EQ(count(text, " shl "), 0) << text;
+}
+
+// Rows that no constant is between: their offsets stay, and one pointer into each buffer advances.
+TEST(Codegen, RowsInAnyOrderShareAPointer) {
+  const auto i = var("i"), j = var("j");
+  std::vector<Expr> places;
+  for (int64_t row = 0; row < 3; ++row)
+    for (int64_t k = 0; k < 3; ++k)
+      places.push_back(floormod(i + int64(row), int64(6)) * int64(9) + j * int64(3) + int64(k));
+  const auto kernel = copies_of(i, j, places);
+  const std::string text = emit_llvm(program_of(kernel), host());
+  EXPECT_EQ(count(text, "phi ptr"), 2) << text;
+  std::vector<float> in(54);
+  for (size_t k = 0; k < in.size(); ++k) in[k] = static_cast<float>(k + 1);
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(in);
+  const auto out = run_kernel(kernel, std::move(buffers), in.size() * sizeof(float)).as<float>();
+  for (size_t k = 0; k < in.size(); ++k) EXPECT_EQ(out[k], in[k]) << k;
+}
+
 // A variable that is bound twice in one block is two values.
 TEST(Codegen, PointersFollowTheirVariables) {
   const auto a = buffer("a", kFloat32, {int64(4)}), c = buffer("c", kFloat32, {int64(4)});

@@ -3,6 +3,7 @@
 #include "tenon/backend/llvm/compile.h"
 
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/OptBisect.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/IR/Verifier.h>
@@ -20,6 +21,7 @@
 #include <llvm/Transforms/Scalar/IndVarSimplify.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopStrengthReduce.h>
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
@@ -28,6 +30,7 @@
 
 #include <algorithm>
 
+#include "tenon/backend/llvm/advance_pointers.h"
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/backend/llvm/machine.h"
 #include "tenon/backend/llvm/parts.h"
@@ -116,6 +119,20 @@ struct ComparesOfAbsoluteValues : llvm::PassInfoMixin<ComparesOfAbsoluteValues> 
   }
 };
 
+/// Loop strength reduction of LLVM's code generation does not run: function_passes say where it
+/// does.
+struct NoLateReduction : llvm::OptPassGate {
+  bool shouldRunPass(const llvm::StringRef name, llvm::StringRef) override {
+    return name != "Loop Strength Reduction";
+  }
+  bool isEnabled() const override { return true; }
+};
+
+llvm::OptPassGate& no_late_reduction() {
+  static NoLateReduction gate;  // has no state
+  return gate;
+}
+
 void add_inst_combine(llvm::FunctionPassManager& passes) {
   passes.addPass(ComparesOfAbsoluteValues());
   passes.addPass(llvm::InstCombinePass());
@@ -154,6 +171,14 @@ static llvm::FunctionPassManager function_passes(bool scheduled) {
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), true));
   }
   passes.addPass(llvm::DCEPass());
+  {
+    llvm::LoopPassManager loops;
+    if (scheduled)
+      loops.addPass(AdvancePointers());
+    else
+      loops.addPass(llvm::LoopStrengthReducePass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), false));
+  }
   return passes;
 }
 
@@ -260,6 +285,7 @@ CompiledProgram compile(const IRModule& lowered, const Target& target,
   std::vector<std::string> objects(facts.parts);
   for_each_in_parallel(facts.parts, [&](size_t part) {
     llvm::LLVMContext context;  // is for one thread, as is the machine
+    context.setOptPassGate(no_late_reduction());
     const auto machine = target_machine(target, options.optimize);
     ModuleCodegen codegen(facts, part, context);
     const std::unique_ptr<llvm::Module> module = codegen.run();
@@ -285,6 +311,7 @@ struct Whole {
 
   Whole(const IRModule& lowered, const Target& target, const CompileOptions& options)
       : machine(target_machine(target, options.optimize)) {
+    context.setOptPassGate(no_late_reduction());
     const IRModule bounded = tir::bound_unrolling(lowered);
     const ProgramFacts facts = facts_of(bounded, target, options);
     module = ModuleCodegen(facts, 0, context).run();
