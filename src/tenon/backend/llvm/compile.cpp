@@ -153,7 +153,10 @@ static llvm::FunctionPassManager function_passes(bool scheduled) {
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), true));
   }
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::GVNPass());
+  if (scheduled)
+    passes.addPass(llvm::EarlyCSEPass(true));  // loads that a schedule repeats are in one block
+  else
+    passes.addPass(llvm::GVNPass());
   passes.addPass(llvm::DSEPass());
   if (!scheduled) {
     passes.addPass(llvm::CorrelatedValuePropagationPass());
