@@ -6,6 +6,7 @@
 #include "tenon/driver/compiler.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/ir/visit.h"
+#include "tenon/support/parallel.h"
 
 namespace tenon {
 
@@ -62,47 +63,80 @@ static bool is_plain(const tir::PrimFunc& kernel) {
   return plain;
 }
 
-std::shared_ptr<Executable> CompiledConstants::program_of(const Ref<tir::PrimFunc>& kernel) {
-  IRModule alone;
-  // The schedule it came with is that of another target, or none.
-  alone.set("main", with(*kernel, [](tir::PrimFunc& copy) { copy.attrs = {}; }));
-  for (const Known& known : known_)
-    if (structural_equal(known.module, alone)) return known.program;
-  std::shared_ptr<Executable> program;
-  try {
-    CompileRequest request;
-    request.name = "constants";
-    request.target = exact_target();
-    request.pipeline.verify = false;  // the module that brings the kernel has been verified
-    program = compiled(link(generate(lower(alone, request), request)));
-  } catch (const CompileError&) {
-    // Another machine than x86-64, or a form that is not compiled: it is interpreted.
-  }
-  known_.push_back({std::move(alone), program});
-  return program;
-}
-
-Ref<TensorData> CompiledConstants::evaluate(const IRModule& module, const graph::Call& call) {
+// The kernel, where what it makes of constants is computed by a program.
+static Ref<tir::PrimFunc> kernel_of(const IRModule& module, const graph::Call& call) {
   if (!call.is("call_tir") || call.args.size() != 2) return nullptr;
   const auto* name = call.args[0].as<graph::FuncRef>();
   const auto* tuple = call.args[1].as<graph::Tuple>();
   const auto kernel = name ? module.find<tir::PrimFunc>(name->name) : nullptr;
   const std::vector<graph::Type> types = graph::output_types(call);
   if (!kernel || !tuple || types.size() != 1) return nullptr;
+  if (kernel->params.size() != tuple->values.size() + 1) return nullptr;
+  for (const graph::Value& value : tuple->values)
+    if (!value.as<graph::Constant>()) return nullptr;
   const auto* type = types[0].as<graph::TensorType>();
   const auto shape = type ? type->static_shape() : std::nullopt;
   if (!shape || checked_elements(*shape) < kLeastElements || !is_plain(*kernel)) return nullptr;
-  std::vector<Ref<TensorData>> inputs;
-  for (const graph::Value& value : tuple->values) {
-    const auto* constant = value.as<graph::Constant>();
-    if (!constant) return nullptr;
-    inputs.push_back(constant->data);
-  }
-  if (kernel->params.size() != inputs.size() + 1) return nullptr;
-  const std::shared_ptr<Executable> program = program_of(kernel);
-  if (!program) return nullptr;
+  return kernel;
+}
+
+// The schedule it came with is that of another target, or none.
+static IRModule alone(const Ref<tir::PrimFunc>& kernel) {
+  IRModule module;
+  module.set("main", with(*kernel, [](tir::PrimFunc& copy) { copy.attrs = {}; }));
+  return module;
+}
+
+static std::shared_ptr<Executable> program_of(const IRModule& module) {
+  CompileRequest request;
+  request.name = "constants";
+  request.target = exact_target();
+  request.pipeline.verify = false;  // the module that brings the kernel has been verified
   try {
-    return program->run(inputs).at(0);
+    return compiled(link(generate(lower(module, request), request)));
+  } catch (const CompileError&) {
+    return nullptr;  // another machine than x86-64, or a form that is not compiled: interpreted
+  }
+}
+
+CompiledConstants::Known* CompiledConstants::find(const IRModule& kernel) {
+  const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& known) {
+    return structural_equal(known.kernel, kernel);
+  });
+  return found == known_.end() ? nullptr : &*found;
+}
+
+void CompiledConstants::compile_kernels(const IRModule& module, IRModule first) {
+  const size_t before = known_.size();
+  known_.push_back({std::move(first), nullptr});
+  for (const auto& [name, function] : module.functions())
+    walk<graph::Call>(function, [&](const graph::Call& call) {
+      const auto kernel = kernel_of(module, call);
+      if (!kernel) return;
+      IRModule one = alone(kernel);
+      if (!find(one)) known_.push_back({std::move(one), nullptr});
+    });
+  for_each_in_parallel(known_.size() - before, [&](size_t i) {
+    known_[before + i].program = program_of(known_[before + i].kernel);
+  });
+}
+
+Ref<TensorData> CompiledConstants::evaluate(const IRModule& module, const graph::Call& call) {
+  const auto kernel = kernel_of(module, call);
+  if (!kernel) return nullptr;
+  IRModule one = alone(kernel);
+  const Known* known = find(one);
+  if (!known) {
+    const size_t place = known_.size();
+    compile_kernels(module, std::move(one));
+    known = &known_[place];
+  }
+  if (!known->program) return nullptr;
+  std::vector<Ref<TensorData>> inputs;
+  for (const graph::Value& value : call.args[1].as<graph::Tuple>()->values)
+    inputs.push_back(value.as<graph::Constant>()->data);
+  try {
+    return known->program->run(inputs).at(0);
   } catch (const CompileError&) {
     return nullptr;  // what the interpreter makes of it counts
   }

@@ -23,10 +23,12 @@ class CompiledConstants {
 
  private:
   struct Known {
-    IRModule module;                      // the kernel alone, as `main`
+    IRModule kernel;                      // alone, as `main`
     std::shared_ptr<Executable> program;  // null where it cannot be compiled
   };
-  std::shared_ptr<Executable> program_of(const Ref<tir::PrimFunc>& kernel);
+  Known* find(const IRModule& kernel);
+  /// `first`, and those of all other calls in `module` on constants, several at a time.
+  void compile_kernels(const IRModule& module, IRModule first);
   std::vector<Known> known_;
 };
 

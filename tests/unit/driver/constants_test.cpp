@@ -88,6 +88,39 @@ TEST(CompiledConstants, AreTheInterpretersBits) {
             0);
 }
 
+// The kernels of all calls on constants are compiled when the first of them is asked for.
+TEST(CompiledConstants, AreOfTheirOwnKernels) {
+  IRModule all;
+  std::vector<Ref<graph::Call>> calls;
+  for (const char* value : {"w[o_1, i_1, c_1] * T.float32(3)", "w[o_1, i_1, c_1] - T.float32(3)",
+                            "w[o_1, 3 - i_1, c_1]"}) {
+    const Given one = given(kMany, value);
+    const std::string name = "filters" + std::to_string(calls.size());
+    all.set(name, one.module.find("filters"));
+    std::vector<graph::Value> args = one.call->args;
+    args[0] = make<graph::FuncRef>(name);
+    calls.push_back(
+        make<graph::Call>(one.call->op, std::move(args), one.call->attrs, one.call->type_args));
+    all.set("main" + std::to_string(calls.size()),
+            rewrite(one.module.find("main"), [&](const NodePtr& node) -> std::optional<NodePtr> {
+              const auto* call = node.as<graph::Call>();
+              return call && call->is("call_tir") ? std::optional<NodePtr>(calls.back())
+                                                  : std::nullopt;
+            }));
+  }
+  CompiledConstants compiled;
+  for (const Ref<graph::Call>& call : {calls[1], calls[0], calls[2]}) {
+    const Ref<TensorData> made = compiled.evaluate(all, *call);
+    ASSERT_TRUE(made);
+    const auto value = interp::Interpreter(all).evaluate_call(call);
+    const auto* expected = value->as<graph::Constant>();
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(std::memcmp(made->data().data(), expected->data->data().data(),
+                          static_cast<size_t>(made->bytes())),
+              0);
+  }
+}
+
 TEST(CompiledConstants, LeaveToTheInterpreterWhatIsSmall) {
   const Given one = given(8, "w[o_1, i_1, c_1] + T.float32(1)");
   EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call));
