@@ -151,6 +151,8 @@ TEST_P(Spills, PointwiseConvolutions) {
 TEST_P(Spills, FirstConvolutions) {
   conv({.ic = 3, .oc = 64, .h = 224, .w = 224, .kernel = 7, .stride = 2, .pad = 3});
   conv({.ic = 3, .oc = 32, .h = 224, .w = 224, .kernel = 3, .stride = 2, .pad = 1});
+  conv({.ic = 3, .oc = 16, .h = 224, .w = 224, .kernel = 3, .stride = 2, .pad = 1});
+  conv({.ic = 3, .oc = 16, .h = 32, .w = 32, .kernel = 3, .pad = 1});
 }
 
 TEST_P(Spills, DepthwiseConvolutions) {

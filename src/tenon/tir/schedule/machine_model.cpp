@@ -11,7 +11,6 @@ static constexpr MachineModel kThirtyTwoRegisters{
     .row_vectors = 8,
     .lone_broadcast_outputs = 28,
     .lone_broadcast_cycles = 0,
-    .unrolls_overlapping_steps = true,
 };
 
 const MachineModel& machine_model(const Target& target) {

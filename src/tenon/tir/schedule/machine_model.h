@@ -36,10 +36,6 @@ struct MachineModel {
   /// Cycles that each such accumulator adds to a step, as its broadcast is no operand of the
   /// multiply-add. [neighbours]
   double lone_broadcast_cycles = 0.06;
-  /// Whether steps of a reduction that read the same elements are unrolled: these elements stay in
-  /// registers meanwhile. Found by the spills that it made with 16 registers (tests/unit/driver/
-  /// spills_test.cpp).
-  bool unrolls_overlapping_steps = false;
 
   // ---- the cost of a tile, in cycles for each step of the reduction ------------------------------
 

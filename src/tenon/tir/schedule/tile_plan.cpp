@@ -204,8 +204,8 @@ class Planner {
     choose();
     if (given_.tile) take_tile(*given_.tile);
     count_panels();
-    if (!roles.overlaps || model_.unrolls_overlapping_steps)
-      plan_.unrolled_fmas = model_.unrolled_fmas;
+    // What several steps of an unrolled body read stays in registers between them, and spills.
+    if (!roles.overlaps) plan_.unrolled_fmas = model_.unrolled_fmas;
     if (takes_elements_apart())
       plan_.unrolled_fmas =
           std::max(plan_.unrolled_fmas, plan_.k.back().extent * plan_.tile().rows *
