@@ -68,7 +68,7 @@ static Ref<tir::PrimFunc> kernel_of(const IRModule& module, const graph::Call& c
   if (!call.is("call_tir") || call.args.size() != 2) return nullptr;
   const auto* name = call.args[0].as<graph::FuncRef>();
   const auto* tuple = call.args[1].as<graph::Tuple>();
-  const auto kernel = name ? module.find<tir::PrimFunc>(name->name) : nullptr;
+  auto kernel = name ? module.find<tir::PrimFunc>(name->name) : nullptr;
   const std::vector<graph::Type> types = graph::output_types(call);
   if (!kernel || !tuple || types.size() != 1) return nullptr;
   if (kernel->params.size() != tuple->values.size() + 1) return nullptr;
