@@ -95,7 +95,7 @@ static constexpr PipelineStep kLower[] = {
     {"OutlineMain", "code generation is slow on functions of many thousand statements"},
     {"BoundLoops", "loops are plain, and vectors not yet made"},
     {"FlattenBuffer", "vectors are ramps over one index"},
-    {"VectorizeLoop", "before what rewrites arithmetic, which it copies for remainders"},
+    {"VectorizeLoop", "before the passes on arithmetic, which then see vectors"},
     {"Simplify", "indices of vectors"},
     {"FuseMultiplyAdd", "before the arithmetic of elementary functions, which states its own"},
     {"LowerIntrinsics", "code generation calls no mathematical library"},

@@ -105,8 +105,10 @@ IRModule bound_unrolling(IRModule module);
 IRModule unroll_loop(IRModule module);
 
 /// `function` with a copy of the body for each iteration of its loops marked unrolled, of whatever
-/// number, and simplified: what code generators read. The same of a module, within its bounds.
+/// number, and simplified: what code generators read.
 Ref<PrimFunc> unrolled(const Ref<PrimFunc>& function);
+
+/// The same for all kernels of a module, after bound_unrolling.
 IRModule with_copies(IRModule module);
 
 /// How many nodes unrolled() makes of `root`, before they are simplified.

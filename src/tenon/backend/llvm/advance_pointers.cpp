@@ -127,8 +127,8 @@ class Writer {
   explicit Writer(llvm::SCEVExpander& expander) : expander_(expander) {}
 
   void write(const Walk& walk, llvm::ScalarEvolution& evolution) {
-    // Places that no constant is between: each has a pointer, or all have one and an offset each,
-    // which one sum advances.
+    // Up to so many places have a pointer each. More share one and keep an offset each, so that an
+    // iteration makes one sum and not one for each place.
     constexpr size_t kMostPointers = 2;
     llvm::BasicBlock* outside = walk.steps.back().first->getLoopPreheader();
     llvm::Instruction* before = outside->getTerminator();
