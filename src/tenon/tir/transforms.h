@@ -96,7 +96,7 @@ IRModule flatten_buffer(IRModule module);
 IRModule vectorize_loop(IRModule module);
 
 /// Loops marked unrolled become serial beyond 4096 copies of a statement, and beyond the room there
-/// is (a remark says `too-large`): 49,152 nodes for a function, 1,200,000 for the module, and 24 for
+/// is (a remark says `too-large`): 16,384 nodes for a function, 400,000 for the module, and 8 for
 /// each node of theirs. Code generators copy the bodies of those that are left (unrolled): no pass
 /// walks the copies.
 IRModule bound_unrolling(IRModule module);

@@ -120,6 +120,26 @@ TEST(BoundUnrolling, CopiesAreAsManyAsItSays) {
   EXPECT_LE(count<Node>(copies->body), unrolled_size(function->body));
 }
 
+// Copies of an inner loop share what does not depend on its variable, unless each defines what it
+// depends on.
+TEST(BoundUnrolling, CountsOnceWhatCopiesOfInnerLoopsShare) {
+  const auto fits = [](bool defines) {
+    auto x = buffer("x", {n(128)}), y = buffer("y", {n(32), n(16)});
+    auto i = var("i"), j = var("j");
+    const auto t = make<Var>("t", kFloat32);
+    Expr value = defines ? Expr(t) : load(x, {Expr(i)});
+    for (int step = 0; step < 60; ++step) value = value * load(x, {Expr(i) + n(step)});
+    Stmt inner = store(y, {Expr(i), Expr(j)}, value);
+    if (defines) inner = seq({make<Bind>(t, load(x, {Expr(i)})), inner});
+    const auto body = loop(i, n(32), ForKind::kUnrolled, loop(j, n(16), ForKind::kUnrolled, inner));
+    const RemarkScope scope;
+    apply(PrimFunc::of_buffers({x, y}, body), {bound_unrolling});
+    return scope.remarks().empty();
+  };
+  EXPECT_TRUE(fits(false));
+  EXPECT_FALSE(fits(true));
+}
+
 // A copy of an elementary function is dozens of operations, one of a long vector several.
 TEST(UnrollLoop, CountsTheWorkOfACopy) {
   const auto copies = [](const std::function<Expr(Expr)>& value) {

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "tenon/ir/node_table.h"
 #include "tenon/support/interrupt.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/elementary.h"
@@ -61,23 +62,19 @@ class Bounds {
 
   Ref<PrimFunc> run(const Ref<PrimFunc>& function) {
     of_function_ = kFreeOfFunction + kGrowth * nodes_in(function);
-    made_.clear();
+    statements_.clear();
+    copies_.clear();
     return rewrite(function, [&](const NodePtr& node) { return (*this)(node); });
   }
 
  private:
-  /// What a statement is once its loops are copies.
-  struct Size {
-    int64_t work = 0, statements = 0;
-  };
-
   std::optional<NodePtr> operator()(const NodePtr& node) {
     const auto extent = copies_of(node);
     if (!extent) return std::nullopt;
     const auto& loop = *node.as<For>();
-    const Size body = size_of(loop.body);
-    if (take_room(body, *extent)) {
-      made_[node.get()] = {*extent * body.work, *extent * body.statements};
+    if (take_room(loop.body, *extent)) {
+      statements_[node.get()] = *extent * statements_in(loop.body);
+      count_copies(loop, *extent);
       return std::nullopt;
     }
     record({"BoundUnrolling",
@@ -91,36 +88,68 @@ class Bounds {
                      loop.annotations, loop.origin);
   }
 
-  Size size_of(const Stmt& body) const {
-    Size size;
-    walk_if(body, [&](const NodePtr& node) {
-      const auto inner = made_.find(node.get());
-      size.work += inner == made_.end() ? work_of(node) : inner->second.work;
-      return inner == made_.end();
-    });
+  // Of `body` once its inner loops are copies, as work_in.
+  int64_t statements_in(const Stmt& body) const {
+    int64_t statements = 0;
     for (const Stmt& stmt : stmts_of(body)) {
-      const auto inner = made_.find(stmt.get());
-      size.statements += inner == made_.end() ? 1 : inner->second.statements;
+      const auto inner = statements_.find(stmt.get());
+      statements += inner == statements_.end() ? 1 : inner->second;
     }
-    return size;
+    return statements;
+  }
+
+  int64_t work_in(const Stmt& body) const {
+    int64_t work = 0;
+    walk(body, [&](const NodePtr& node) {
+      const auto copies = copies_.find(node.get());
+      work += work_of(node) * (copies == copies_.end() ? 1 : copies->second);
+    });
+    return work;
+  }
+
+  // Copies share what depends neither on the loop's variable nor on what each of them defines anew.
+  void count_copies(const For& loop, int64_t extent) {
+    NodeSet changing;
+    changing.insert(loop.loop_var.get());
+    walk(loop.body, [&](const NodePtr& node) {
+      // Loops that become copies define nothing then, and buffers are defined by statements.
+      if (statements_.contains(node.get()) || node.get()->type().identity) return;
+      each_member(node, [&](const NodePtr& member, FieldRole role) {
+        if (role != FieldRole::kDefinition) return;
+        changing.insert(member.get());
+        if (const auto* buffer = member.as<Buffer>()) changing.insert(buffer->data.get());
+      });
+    });
+    std::unordered_map<const Node*, bool> known;
+    const std::function<bool(const NodePtr&)> changes = [&](const NodePtr& node) {
+      if (node.get()->type().identity) return changing.contains(node.get());
+      if (const auto it = known.find(node.get()); it != known.end()) return it->second;
+      bool any = false;
+      each_member(node, [&](const NodePtr& member, FieldRole) { any |= changes(member); });
+      if (any) copies_.try_emplace(node.get(), 1).first->second *= extent;
+      return known[node.get()] = any;
+    };
+    changes(loop.body);
   }
 
   static constexpr int64_t kMaxCopies = 4096;  // of a statement of one loop
   // Work that is made in all, by the nodes that there are. LLVM orders long stretches of statements
-  // in quadratic time; the kernels of large networks make some 30,000 each and 600,000 together.
-  static constexpr int64_t kFreeOfFunction = 49'152, kFreeOfModule = 1'200'000, kGrowth = 24;
+  // in quadratic time; the kernels of large networks make some 10,000 each and 200,000 together.
+  static constexpr int64_t kFreeOfFunction = 16'384, kFreeOfModule = 400'000, kGrowth = 8;
 
-  bool take_room(const Size& body, int64_t extent) {
-    if (extent > kMaxCopies || body.statements * extent > kMaxCopies) return false;
-    const int64_t made = extent * body.work;
+  bool take_room(const Stmt& body, int64_t extent) {
+    if (extent > kMaxCopies || statements_in(body) * extent > kMaxCopies) return false;
+    const int64_t made = extent * work_in(body);
     if (made > std::min(of_function_, of_module_)) return false;
     of_function_ -= made;
     of_module_ -= made;
     return true;
   }
 
-  int64_t of_function_ = 0, of_module_;         // the room that is left
-  std::unordered_map<const Node*, Size> made_;  // loops that become copies
+  int64_t of_function_ = 0, of_module_;  // the room that is left
+  // Of loops that become copies: the statements each makes, and how often a node in them is made
+  // where that is not once.
+  std::unordered_map<const Node*, int64_t> statements_, copies_;
 };
 
 }  // namespace
