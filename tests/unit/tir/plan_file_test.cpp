@@ -82,9 +82,9 @@ TEST(PlanFile, WhatIsWrittenReadsBack) {
   testing::Conv conv{64, 64, 58, 58, 3};
   conv.v = 8;
   const std::vector<Ref<PrimFunc>> kernels = {
-      matmul(int64(128), 512, 256), matmul(int64(1), 512, 256), matmul(Var::size("n"), 500, 256),
-      matmul(var("n"), 500, 256),   matmul(int64(37), 500, 33), testing::conv(conv),
-      testing::depthwise(conv)};
+      matmul(int64(128), 512, 256),    matmul(int64(1), 512, 256), matmul(Var::size("n"), 500, 256),
+      matmul(var("n"), 500, 256),      matmul(int64(37), 500, 33), matmul(int64(197), 192, 256),
+      testing::conv({960, 160, 7, 7}), testing::conv(conv),        testing::depthwise(conv)};
   for (const char* target : kTargets)
     for (const Ref<PrimFunc>& kernel : kernels) {
       const Scheduled chosen = schedule(module_of(kernel, target));
@@ -276,7 +276,7 @@ TEST(PlanFile, WhatDoesNotFit) {
       {R"({"lanes": 16})", "`lanes` is 16; expected a power of two up to 8"},
       {R"({"lanes": 3})", "`lanes` is 3; expected a power of two up to 8"},
       {R"({"tasks": {"of": "columns", "count": 3, "outside": false}})",
-       "`tasks` are 3; expected a divisor of the 128 columns that leaves tiles of 6"},
+       "block `matmul` has more nests than the 1 of the plan"},
       {R"({"tasks": {"of": "columns", "count": 64, "outside": false}})",
        "`tasks` are 64; expected a divisor of the 128 columns that leaves tiles of 6"},
       {R"({"tasks": {"of": "rows", "count": 2, "outside": false}})",

@@ -311,5 +311,25 @@ TEST(Plan, SmallConvolutionsDivideTheSameRows) {
   EXPECT_EQ(tasks(conv(k512, 1, 56)), "columns 28 outside");
 }
 
+// Three panels leave one of two threads waiting: rows are tasks, too, and those of a last tile that is
+// not full have a nest of their own.
+TEST(Plan, RowsThatNoNumberDividesAreTasksButForTheLast) {
+  EXPECT_EQ(text_of(matmul(int64(197), 192, 256), k512),
+            "`matmul`: contraction: M v0[192], K v2[256], lane v1[192]; "
+            "tile 1 x 6 x 4 (rows, columns, vectors of 16); 4 steps unrolled; "
+            "columns cut into 4 tasks inside the weights; "
+            "predicted 136.2 us; runner-up 1 x 8 x 3: 137 us; "
+            "then contraction: M v0[5], K v2[256], lane v1[192]; "
+            "tile 1 x 5 x 4 (rows, columns, vectors of 16); 4 steps unrolled; "
+            "predicted 3.589 us; runner-up 1 x 5 x 3: 3.663 us\n");
+  // An even number of panels; weights that a second nest would fetch from memory again.
+  const auto nests = [](const Ref<PrimFunc>& kernel) {
+    return plans_of(kernel, k512).at(0).tiles.size();
+  };
+  EXPECT_EQ(nests(matmul(int64(197), 192, 256)), 2);
+  EXPECT_EQ(nests(matmul(int64(197), 256, 256)), 1);
+  EXPECT_EQ(nests(matmul(int64(197), 192, 4096)), 1);
+}
+
 }  // namespace
 }  // namespace tenon::tir

@@ -68,6 +68,17 @@ TEST(DefaultSchedule, Dense) {
   }
 }
 
+// A prime number of rows: whole tiles in tasks of one size, and the rest.
+TEST(DefaultSchedule, RowsThatNoNumberDivides) {
+  for (const char* target : kTargets)
+    for (const bool plain : {false, true}) {
+      const int64_t panel = 3 * parse_target(target).vector_lanes(32);
+      const auto dense = testing::dense(int64(197), 3 * panel, 64, panel, plain);
+      const Schedule s = check_schedule(dense, target);
+      EXPECT_EQ(count(s, ForKind::kParallel), 2) << dump(*s.func());
+    }
+}
+
 /// The same without init: it adds to what stands in its output.
 Ref<PrimFunc> without_init(const Ref<PrimFunc>& f) {
   return f->with_body(rewrite(f->body, [](const NodePtr& node) -> std::optional<NodePtr> {

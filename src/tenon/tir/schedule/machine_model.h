@@ -142,6 +142,8 @@ struct MachineModel {
   int64_t enough_tasks = 8;
   /// Times the wanted number of tasks that a divisor may be. [chosen]
   int64_t task_slack = 4;
+  /// The part of the columns that may be left over where no number of tasks divides them. [chosen]
+  int64_t uneven_parts = 8;
   /// Operations worth a task where there is no contraction. [chosen]
   int64_t task_operations = 16 << 10;
   /// Operations assumed of a reduction or a row of unknown length. [chosen]

@@ -391,6 +391,7 @@ class Planner {
     const int64_t row_count = inner == 2 ? plan_.m[plan_.m.size() - 2].extent : 1;
     const int64_t column_count = inner > 0 ? plan_.m.back().extent : 1;
     if (given_.tasks) return take_tasks(*given_.tasks, row_count, column_count);
+    if (nest_.tasks > 0) return cut_columns(nest_.tasks);
     const int64_t work = outer * std::max<int64_t>(1, row_count) *
                          std::max<int64_t>(1, column_count) * problem_.steps * nest_.length *
                          tile.vectors;
@@ -422,10 +423,42 @@ class Planner {
     }
     for (int64_t tasks = more - 1; tasks > 1 && best == 0; --tasks)
       if (count % tasks == 0 && count / tasks >= least) best = tasks;
-    if (best < 2) return;
+    if (best < 2) return leave_columns(more, column_count);
     plan_.tasks_of = by_rows ? TilePlan::Tasks::kRows : TilePlan::Tasks::kColumns;
     plan_.tasks = best;
     plan_.tasks_outside = weights_last();
+  }
+
+  void cut_columns(int64_t tasks) {
+    plan_.tasks_of = TilePlan::Tasks::kColumns;
+    plan_.tasks = tasks;
+    plan_.tasks_outside = weights_last();
+  }
+
+  // The most columns that are `tasks` times as many whole tiles, or all in parts of a tile each.
+  int64_t columns_of(int64_t tasks, int64_t column_count) const {
+    const int64_t tile = plan_.tile().cols;
+    if (column_count % tasks == 0 && 2 * (column_count / tasks) > tile) return column_count;
+    return column_count / (tasks * tile) * tasks * tile;
+  }
+
+  // Panels are few and odd in number, so that one of two threads waits, and no number of tasks divides
+  // the columns well: whole tiles of them are cut, and the fewest columns are left to a nest of their
+  // own, which reads the weights again.
+  void leave_columns(int64_t most, int64_t column_count) {
+    if (!nest_.leaves_columns || outer_ % 2 == 0 || outer_ >= model_.panel_tasks ||
+        operand_bytes().first > target_.l2_bytes)
+      return;
+    const int64_t least = std::min(most, (model_.panel_tasks + outer_ - 1) / outer_);
+    int64_t best = 0, even = column_count - column_count / model_.uneven_parts - 1;
+    for (int64_t tasks = least; tasks <= std::min(most, 2 * least); ++tasks) {
+      if (columns_of(tasks, column_count) <= even) continue;
+      best = tasks;
+      even = columns_of(tasks, column_count);
+    }
+    if (best == 0) return;
+    cut_columns(best);
+    if (even < column_count) plan_.even_columns = even;
   }
 
   // Whether all of it stays in the cache of a core that computes it. Handing over is cheap then beside
@@ -474,7 +507,10 @@ class Planner {
     if (count == 0)
       given_.misfit("tasks", "are {} of a number that is known only at run time; expected null",
                     tasks.count);
-    if (count % tasks.count != 0 || count / tasks.count < least)
+    const int64_t even = by_rows ? 0 : columns_of(tasks.count, column_count);
+    if (even > 0 && even < count && nest_.leaves_columns)
+      plan_.even_columns = even;
+    else if (even != count && (count % tasks.count != 0 || count / tasks.count < least))
       given_.misfit("tasks", "are {}; expected a divisor of the {} {} that leaves tiles of {}",
                     tasks.count, count, by_rows ? "rows" : "columns", least);
     plan_.tasks = tasks.count;

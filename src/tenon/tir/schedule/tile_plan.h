@@ -64,6 +64,7 @@ struct TilePlan {
   Tasks tasks_of = Tasks::kNone;
   int64_t tasks = 1;           // into which these rows or columns are cut
   bool tasks_outside = false;  // of the loop over weights
+  int64_t even_columns = 0;    // these are cut, and the rest is a nest of its own; 0: all are
   int64_t panel_distance = 0;  // iterations of the outer loops, as one, to the next panel; 0: none
   int64_t task_panels =
       1;  // iterations of the outer loops that are one task, where there are no `tasks`
@@ -93,6 +94,8 @@ struct TileNest {
   int64_t length = 1, lanes = 1, element_bits = 32;
   bool grown = false;
   const GivenNest* given = nullptr;  // taken instead of what the model would choose
+  bool leaves_columns = false;       // columns may be left to another nest
+  int64_t tasks = 0;                 // of columns, where they are known
 };
 
 /// \throws CompileError (kBadPlan) where what is given does not fit the nest.

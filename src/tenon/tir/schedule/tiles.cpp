@@ -24,6 +24,14 @@ int64_t power_of_two_up_to(int64_t n) {
   return p;
 }
 
+/// What is known of a block that is a part of a nest.
+struct Part {
+  std::optional<size_t> lane = {};  // the axis of its vectors
+  int64_t width = 0;                // lanes of one, where their number follows from nothing else
+  bool joined = false;              // its columns are rows that were joined
+  int64_t tasks = 0;                // of its columns, where the others were left to another part
+};
+
 class Tiler {
  public:
   Tiler(Schedule& schedule, const Target& target, std::span<const GivenNest> given,
@@ -147,6 +155,14 @@ class Tiler {
     unreachable("an axis that the block does not have");
   }
 
+  /// Position of an axis of `block` among those that are no reduction: in the epilogue.
+  size_t spatial_position(const BlockRV& block, size_t axis) const {
+    const Ref<Block> node = sch_.get(block);
+    return static_cast<size_t>(std::count_if(
+        node->iter_vars.begin(), node->iter_vars.begin() + static_cast<ptrdiff_t>(axis),
+        [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; }));
+  }
+
   /// Cuts axis `axis` at block level and returns the two new axes' variables.
   std::pair<Ref<Var>, Ref<Var>> cut_axis(const BlockRV& block, const Ref<Var>& axis,
                                          int64_t factor) {
@@ -203,9 +219,9 @@ class Tiler {
     axes = std::move(ordered);
   }
 
-  /// `width`: lanes of a vector where their number follows from nothing else.
-  void tile(const BlockRV& block, BlockRV epilogue, std::optional<size_t> lane_axis = {},
-            int64_t width = 0) {
+  void tile(const BlockRV& block, BlockRV epilogue, Part part = {}) {
+    std::optional<size_t>& lane_axis = part.lane;
+    const int64_t width = part.width;
     Ref<Block> node = sch_.get(block);
     // A loop that is cut in a nest without iterations leaves the block as it was.
     for (const IterVar& axis : node->iter_vars)
@@ -234,7 +250,7 @@ class Tiler {
       align_again(block, epilogue);
       const auto products = cut(block, *lane_axis, {int64(main)}, true);
       const auto epilogues = cut(epilogue, *lane_axis, {int64(main)}, true);
-      for (size_t i = 0; i < products.size(); ++i) tile(products[i], epilogues[i], lane_axis);
+      for (size_t i = 0; i < products.size(); ++i) tile(products[i], epilogues[i], {lane_axis});
       return;
     }
     // Each of these nests has a copy of its own, which is made panel by panel.
@@ -246,11 +262,12 @@ class Tiler {
     TileRoles roles = roles_of(*node, accesses, *lane_axis);
     if (outside_)
       std::erase_if(roles.m, [&](const Ref<Var>& axis) { return axis.same_as(outside_); });
-    if (given && given->joins_rows) {
+    if (given && given->joins_rows && !part.joined) {
       if (*given->joins_rows && !roles.flat)
         given->misfit("joins_rows", "is true; rows of this nest do not follow each other");
       roles.flat = *given->joins_rows;
     }
+    part.joined = part.joined || roles.flat;
     if (roles.flat) join_rows(block, roles);
     if (symbolic) {
       const auto [outer_lanes, inner_lanes] = cut_axis(block, roles.lane, lanes);
@@ -268,12 +285,35 @@ class Tiler {
         roles.joinable_k = 1;
     }
     const Ref<Block> ready = sch_.get(block);
-    TilePlan plan = plan_tiles(
-        {*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_, given}, target_);
+    const bool leaves_columns =
+        !symbolic && !packed_ && !outside_ && !grown_ && part.tasks == 0 && roles.m.size() == 1;
+    TilePlan plan = plan_tiles({*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_,
+                                given, leaves_columns, part.tasks},
+                               target_);
+    plan.flat = part.joined;
+    if (plan.even_columns > 0) return tile_columns(block, epilogue, roles, plan);
     plan.packed = packed_operand_;
     if (given) given->check_taken(plan);
     plans_.push_back(plan);
     apply(block, epilogue, std::move(roles), plan);
+  }
+
+  /// Columns that are cut into tasks of one size, and those that are left.
+  void tile_columns(const BlockRV& block, const BlockRV& epilogue, const TileRoles& roles,
+                    const TilePlan& plan) {
+    sch_.cache_write(block, 0, "global");
+    sch_.reverse_compute_inline(epilogue);
+    const size_t columns = position(block, roles.m.back());
+    const size_t lane = position(block, roles.lane);
+    const std::vector<Expr> points{int64(plan.even_columns)};
+    const size_t after = spatial_position(block, columns);
+    const auto products = cut(block, columns, points, true);
+    const auto epilogues = cut(epilogue, after, points, true);
+    if (products.size() != 2 || epilogues.size() != 2)
+      illegal(sch_.get(block)->origin, "columns of block `{}` are not cut as they should",
+              block.name);
+    tile(products[0], epilogues[0], {.lane = lane, .joined = plan.flat, .tasks = plan.tasks});
+    tile(products[1], epilogues[1], {.lane = lane, .joined = plan.flat});
   }
 
   /// A symbolic number of columns: whole vectors of them, then narrower ones.
@@ -287,7 +327,7 @@ class Tiler {
     const auto epilogues = cut(epilogue, lane, points, true);
     if (products.size() != widths.size() || epilogues.size() != widths.size())
       illegal(node->origin, "columns of block `{}` are not cut as they should", block.name);
-    for (size_t i = 0; i < widths.size(); ++i) tile(products[i], epilogues[i], lane, widths[i]);
+    for (size_t i = 0; i < widths.size(); ++i) tile(products[i], epilogues[i], {lane, widths[i]});
   }
 
   /// Rows of pixels that follow each other in every operand become one long row.
