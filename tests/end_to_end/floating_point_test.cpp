@@ -87,8 +87,7 @@ TEST_F(FloatingPointTest, ThreadsDoNotMatter) {
 TEST_F(FloatingPointTest, PlansAreReadBack) {
   ASSERT_EQ(tenon("compile m.py --fp=fast -o a.so --write-plan plans.json").status, 0);
   const std::string plans = tenon::testing_command::read(folder_ + "/plans.json");
-  ASSERT_NE(plans.find("\"winograd\": {\"tile\":4,\"block_tiles\":20}"), std::string::npos)
-      << plans;
+  ASSERT_NE(plans.find("\"winograd\": {\"tile\":4,\"block_tiles\":"), std::string::npos) << plans;
   const auto taken =
       tenon("compile m.py --fp=fast -o b.so --plan plans.json --write-plan again.json");
   EXPECT_EQ(taken.status, 0) << taken.err;

@@ -175,15 +175,38 @@ TEST(Winograd, DefaultSchedule) {
         const auto f = testing::conv({lanes, 2 * lanes, height + edge, width + edge, 3, 1,
                                       padded ? 1 : 0, lanes, 2, padded});
         for (const int64_t tile : {2, 4}) {
-          SCOPED_TRACE(fmt::format("{} width {} padded {} tile {}", text, width, padded, tile));
-          Schedule sch(f);
-          for (const char* name : {"add", "residual"})
-            if (sch.has_block(name)) sch.compute_inline(sch.get_block(name));
-          schedule_winograd(sch, sch.get_block("conv"), target, {tile, 5});
-          expect_same(*f, *sch.func());
-          EXPECT_TRUE(structural_equal(replay(sch.trace(), f).func(), sch.func()));
+          const int64_t tiles = (height + tile - 1) / tile * ((width + tile - 1) / tile);
+          for (const auto& [block_tiles, tasks] :
+               {std::pair<int64_t, int64_t>{5, 1}, {(tiles + 1) / 2, 2}}) {
+            SCOPED_TRACE(fmt::format("{} width {} padded {} tile {} in {} tasks", text, width,
+                                     padded, tile, tasks));
+            Schedule sch(f);
+            for (const char* name : {"add", "residual"})
+              if (sch.has_block(name)) sch.compute_inline(sch.get_block(name));
+            schedule_winograd(sch, sch.get_block("conv"), target, {tile, block_tiles, tasks});
+            expect_same(*f, *sch.func());
+            EXPECT_TRUE(structural_equal(replay(sch.trace(), f).func(), sch.func()));
+            if (tasks == 1) continue;
+            int64_t loops = 0;
+            walk<For>(sch.func()->body,
+                      [&](const For& loop) { loops += loop.kind == ForKind::kParallel; });
+            EXPECT_EQ(loops, 1);
+          }
         }
       }
+}
+
+// Tasks take as many blocks each.
+TEST(Winograd, BlocksThatTasksCannotShare) {
+  const Target target = parse_target("llvm -mcpu=haswell");
+  const auto refused = [&](int64_t block_tiles, int64_t tasks) {
+    Schedule sch(testing::conv({8, 16, 12, 12, 3, 1, 1, 8, 2}));
+    return refusal(
+        [&] { schedule_winograd(sch, sch.get_block("conv"), target, {4, block_tiles, tasks}); });
+  };
+  EXPECT_EQ(refused(3, 3), "accepted");
+  EXPECT_EQ(refused(3, 2), "3 blocks of tiles in 2 tasks; expected a divisor");
+  EXPECT_EQ(refused(9, 2), "1 blocks of tiles in 2 tasks; expected a divisor");
 }
 
 TEST(Winograd, IsChosenBySizes) {
@@ -194,9 +217,14 @@ TEST(Winograd, IsChosenBySizes) {
         testing::conv({channels, channels, size, size, 3, 1, 1, target.vector_lanes(32), 2});
     Schedule sch(f);
     const auto found = choose_winograd(*sch.get(sch.get_block("conv")), target, room);
-    return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
+    if (!found) return "direct";
+    return fmt::format("F({}) by {}{}", found->tile, found->block_tiles,
+                       found->tasks > 1 ? fmt::format(" in {}", found->tasks) : "");
   };
-  EXPECT_EQ(choice(64, 56, "llvm -mcpu=skylake-avx512"), "F(4) by 25");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=skylake-avx512"), "F(4) by 25 in 2");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=skylake-avx512", 50 * 18432), "F(4) by 25 in 2");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=skylake-avx512", 50 * 18432 - 1), "F(4) by 25");
+  EXPECT_EQ(choice(32, 52, "llvm -mcpu=skylake-avx512"), "F(4) by 22 in 2");
   EXPECT_EQ(choice(128, 28, "llvm -mcpu=skylake-avx512"), "F(4) by 25");
   EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512"), "F(2) by 25");
   EXPECT_EQ(choice(512, 7, "llvm -mcpu=skylake-avx512"), "direct");

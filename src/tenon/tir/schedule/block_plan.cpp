@@ -31,8 +31,10 @@ std::string str(const BlockPlan& plan) {
   std::string text = fmt::format("`{}`", plan.block);
   if (const auto& form = plan.winograd)
     text += fmt::format(
-        " by F({0}x{0}, 3x3), {1} tiles at a time; predicted {2:.4g} us, direct {3:.4g} us",
-        form->tile, form->block_tiles, form->seconds * 1e6, form->direct_seconds * 1e6);
+        " by F({0}x{0}, 3x3), {1} tiles at a time{2}; predicted {3:.4g} us, direct {4:.4g} us",
+        form->tile, form->block_tiles,
+        form->tasks > 1 ? fmt::format(" in {} tasks", form->tasks) : "", form->seconds * 1e6,
+        form->direct_seconds * 1e6);
   for (size_t i = 0; i < plan.tiles.size(); ++i)
     text += (i == 0 ? ": " : "; then ") + str(plan.tiles[i]);
   if (plan.is_serial) text += "; the kernel on one thread";
@@ -102,7 +104,8 @@ Json json_of(const BlockPlan& plan, const std::string& kernel, const std::string
                {"block", plan.block},
                {"algorithm", name_of(plan.algorithm)}};
   if (const auto& form = plan.winograd)
-    json["winograd"] = {{"tile", form->tile}, {"block_tiles", form->block_tiles}};
+    json["winograd"] = {
+        {"tile", form->tile}, {"block_tiles", form->block_tiles}, {"tasks", form->tasks}};
   if (plan.is_serial) json["serial"] = true;
   json["nests"] = nests;
   json["refused"] = refused;

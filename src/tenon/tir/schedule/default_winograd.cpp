@@ -29,10 +29,29 @@ int64_t tile_bytes(const ConvolutionSizes& sizes, const WinogradForm& form) {
 
 }  // namespace
 
+static int64_t blocks_of(int64_t tiles, int64_t block_tiles) {
+  return (tiles + block_tiles - 1) / block_tiles;
+}
+
+// Blocks of tiles in tasks, which wait for each other only once and find what they write in the cache
+// of their core; where memory for a block of each is there, and every core's cache holds the filters.
+static void divide(WinogradChoice& choice, const ConvolutionSizes& sizes, const Target& target,
+                   int64_t room) {
+  const WinogradForm& form = *winograd_form(choice.tile);
+  const int64_t filters = form.points() * form.points() * sizes.inputs * sizes.outputs;
+  const int64_t all = sizes.tiles(choice.tile), blocks = blocks_of(all, choice.block_tiles);
+  if (blocks < 2 || filters * kFloat32.bytes() > target.l2_bytes) return;
+  const int64_t tasks = machine_model(target).winograd_tasks;
+  const int64_t even = (blocks + tasks - 1) / tasks * tasks, tiles = blocks_of(all, even);
+  if (blocks_of(all, tiles) % tasks != 0 || tasks * tiles * tile_bytes(sizes, form) > room) return;
+  choice.block_tiles = tiles;
+  choice.tasks = tasks;
+}
+
 int64_t winograd_bytes(const Block& block, const WinogradChoice& choice) {
   const auto sizes = convolution_sizes(block);
   const WinogradForm* form = winograd_form(choice.tile);
-  return sizes && form ? tile_bytes(*sizes, *form) * choice.block_tiles : 0;
+  return sizes && form ? tile_bytes(*sizes, *form) * choice.block_tiles * choice.tasks : 0;
 }
 
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
@@ -65,8 +84,9 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
     const int64_t most = room / tile_bytes(*sizes, form);
     if (most < std::min(all, model.winograd_least_tiles)) continue;
     blocks = std::max(blocks, (all + most - 1) / most);
-    best = WinogradChoice{tile, (all + blocks - 1) / blocks, seconds, direct};
+    best = WinogradChoice{tile, blocks_of(all, blocks), 1, seconds, direct};
   }
+  if (best) divide(*best, *sizes, target, room);
   return best;
 }
 
@@ -93,6 +113,9 @@ class WinogradSchedule {
       sch_.annotate(each, kLayoutRewritePreproc, true);
     const size_t axes = sch_.get(block)->iter_vars.size();
     has_blocks_ = extent_of(sch_.get(block)->iter_vars.front()) > 1;
+    if (in_tasks() && !has_blocks_)
+      illegal(sch_.get(block)->origin, "1 blocks of tiles in {} tasks; expected a divisor",
+              choice_.tasks);
     check(axes > 2, "products of tiles have axes of blocks and positions");
     // Which axes of the result are in tiles: those that the products do not have.
     BlockRV output = made[6];
@@ -106,8 +129,12 @@ class WinogradSchedule {
     const std::optional<LoopRV> inputs = transform_inputs(input, patch_rows, patch);
     const std::optional<LoopRV> outputs = transform_outputs(output, sum_columns, windows);
     std::vector<TilePlan> plans = schedule_tiles(
-        sch_, block, target_, given, {.takes_in_reader = false, .first_axis_outside = has_blocks_});
-    if (has_blocks_) sch_.merge({*inputs, sch_.get_loops(block).front(), *outputs});
+        sch_, block, target_, given,
+        {.takes_in_reader = false, .first_axis_outside = has_blocks_, .is_serial = in_tasks()});
+    if (has_blocks_) {
+      const LoopRV blocks = sch_.merge({*inputs, sch_.get_loops(block).front(), *outputs});
+      if (in_tasks()) divide(blocks);
+    }
     return plans;
   }
 
@@ -142,8 +169,18 @@ class WinogradSchedule {
     sch_.vectorize(parts[1]);
   }
 
+  bool in_tasks() const { return choice_.tasks > 1; }
+
+  void divide(const LoopRV& blocks) {
+    const int64_t count = as_int(sch_.get(blocks)->extent).value_or(0);
+    if (count % choice_.tasks != 0)
+      illegal(sch_.get(blocks)->origin, "{} blocks of tiles in {} tasks; expected a divisor", count,
+              choice_.tasks);
+    sch_.parallel(sch_.split(blocks, count / choice_.tasks)[0]);
+  }
+
   void parallelize(const std::vector<LoopRV>& loops) {
-    if (loops.empty()) return;
+    if (loops.empty() || in_tasks()) return;
     sch_.parallel(loops.size() > 1 ? sch_.fuse(loops) : loops[0]);
   }
 

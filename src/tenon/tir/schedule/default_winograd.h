@@ -18,6 +18,7 @@ inline constexpr const char* kLayoutRewritePreproc = "layout_rewrite_preproc";
 struct WinogradChoice {
   int64_t tile = 4;         // outputs along each axis
   int64_t block_tiles = 1;  // tiles that are transformed together, so that they stay in cache
+  int64_t tasks = 1;        // of as many blocks each, with memory of its own; 1: loops of a block
   double seconds = 0, direct_seconds = 0;  // predicted, on one thread
 };
 
@@ -27,7 +28,7 @@ struct WinogradChoice {
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
                                               int64_t room);
 
-/// Bytes that the transforms of one block of tiles take; 0 where the block is no such convolution.
+/// Bytes that the transforms take, one block of tiles for each task; 0 where the block is no such convolution.
 int64_t winograd_bytes(const Block& block, const WinogradChoice& choice);
 
 /// Schedules a convolution by this form, with what reads its result. Filters must be known before the

@@ -260,10 +260,11 @@ GivenPlan plan_of(const Item& item) {
   const bool is_winograd = plan.algorithm == BlockPlan::Algorithm::kWinograd;
   if (const auto form = item.find("winograd")) {
     if (!is_winograd) form->fail("algorithm `{}` has no form", name_of(plan.algorithm));
-    form->with_members({"tile", "block_tiles"});
+    form->with_members({"tile", "block_tiles", "tasks"});
     plan.winograd.emplace();
     plan.winograd->tile = form->need("tile").count(1);
     plan.winograd->block_tiles = form->need("block_tiles").count(1);
+    if (const auto tasks = form->find("tasks")) plan.winograd->tasks = tasks->count(1);
   }
   if (!plan.nests.empty() && !is_winograd && plan.algorithm != BlockPlan::Algorithm::kTiles)
     item.at("nests").fail("algorithm `{}` has no nests; expected []", name_of(plan.algorithm));

@@ -545,7 +545,7 @@ class Tiler {
         tasks = parts[0];
         parallel = parts[1];
       }
-      if (!is_int(sch_.get(tasks)->extent, 1)) sch_.parallel(tasks);
+      if (!options_.is_serial && !is_int(sch_.get(tasks)->extent, 1)) sch_.parallel(tasks);
       if (packed_ && sch_.has_block(packed_->name)) {
         const BlockRV copy = *packed_;
         packed_.reset();
