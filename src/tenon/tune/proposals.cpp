@@ -24,6 +24,7 @@ constexpr int64_t kMostAccumulators = 40, kMostColumns = 28, kMostRows = 8, kMos
 
 constexpr int64_t kUnrolled[] = {0, 16, 32, 64, 128, 256, 512};
 constexpr int64_t kTaskCounts[] = {2, 3, 4, 5, 6, 7, 8, 12, 14, 16, 28, 32};
+constexpr int64_t kChunks[] = {1, 2, 3, 4, 6, 8};
 constexpr int64_t kBlockTiles[] = {4, 8, 12, 16, 24, 32, 48, 64, 96};
 
 int64_t last_extent(const Json& axes, size_t from_end = 1) {
@@ -163,6 +164,17 @@ void change_algorithm(const Json& plan, size_t block, std::vector<Change>& out) 
   }
 }
 
+// The model chooses the rest, as blocks of other chunks are others.
+void change_chunks(const Json& plan, size_t block, std::vector<Change>& out) {
+  if (plan[block]["algorithm"] != "tiles") return;
+  for (const int64_t chunks : kChunks) {
+    if (plan[block].value("chunks", int64_t{1}) == chunks) continue;
+    Json entry = {{"block", plan[block]["block"]}, {"algorithm", "tiles"}};
+    if (chunks > 1) entry["chunks"] = chunks;
+    out.push_back({Move::kChunks, Json::array({std::move(entry)})});
+  }
+}
+
 // The first block says it for the whole kernel.
 void change_threads(const Json& plan, std::vector<Change>& out) {
   Json changed = plan;
@@ -180,6 +192,7 @@ std::vector<Change> changes_of(const Json& plan, int64_t threads) {
     for (size_t nest = 0; nest < plan[block]["nests"].size(); ++nest)
       NestChanges(plan, block, nest, out).all();
     change_algorithm(plan, block, out);
+    change_chunks(plan, block, out);
   }
   return out;
 }

@@ -22,7 +22,8 @@ enum class Move : uint8_t {
   kOrder,      // of loops
   kPrefetches,
   kLanes,
-  kRows,  // joined or not
+  kRows,    // joined or not
+  kChunks,  // of a long reduction
 };
 
 struct Proposal {

@@ -241,6 +241,37 @@ TEST(PlanFile, AKernelOnOneThread) {
             "2: `serial` is 1; expected true or false");
 }
 
+// Into which a long sum is cut; the model's choice is stated, and another one is taken.
+TEST(PlanFile, Chunks) {
+  const auto product = [](int64_t steps) {
+    return matmul(int64(64), 128, steps)->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+  };
+  const IRModule module = module_of(product(4096), kAvx2);
+  const Scheduled chosen = schedule(module);
+  EXPECT_NE(chosen.file.find("\"chunks\": 2"), std::string::npos) << chosen.file;
+  const Scheduled given = schedule(module, chosen.file);
+  EXPECT_TRUE(structural_equal(chosen.module, given.module));
+  EXPECT_EQ(chosen.file, given.file);
+  const auto with = [](const char* chunks) {
+    return fmt::format(
+        R"({{"version": 1, "plans": [{{"kernel": "kernel", "block": "matmul", "algorithm": "tiles"{}}}]}})",
+        chunks);
+  };
+  const auto nests = [](const Scheduled& scheduled) {
+    const Json file = Json::parse(scheduled.file);
+    size_t count = 0;
+    for (const Json& plan : file["plans"]) count += plan["nests"].size();
+    return count;
+  };
+  EXPECT_EQ(nests(schedule(module, with(""))), 1);
+  EXPECT_EQ(nests(schedule(module, with(", \"chunks\": 3"))), 3);
+  EXPECT_EQ(misfit(module_of(product(100), kAvx2), with(", \"chunks\": 9")),
+            "1: `chunks` does not suit block `matmul`: 100 steps in 9 chunks; expected 16 each at "
+            "least");
+  EXPECT_EQ(misfit(module_of(matmul(int64(64), 128, 4096), kAvx2), with(", \"chunks\": 2")),
+            "1: `chunks` is 2; the sums of block `matmul` are taken term by term");
+}
+
 TEST(PlanFile, AnotherAlgorithm) {
   const IRModule module = module_of(matmul(int64(128), 512, 256), kAvx2);
   const auto with = [](const char* algorithm) {
@@ -345,7 +376,7 @@ TEST(PlanFile, WhatIsNoPlan) {
       {"{\"version\": 1, \"plans\": [\n{\"block\": \"b\"}]}", "2: field `kernel` is missing"},
       {plans("{}", "\"algorithms\": 1,\n"),
        "2: there is no field `algorithms`; did you mean `algorithm`?; expected of kernel, hash, "
-       "block, algorithm, winograd, serial, nests, refused"},
+       "block, algorithm, winograd, serial, chunks, nests, refused"},
       {plans("{\"tiles\": 1}").replace(plans("").find("tiles"), 5, "tile"),
        "2: `algorithm` is \"tile\"; expected one of winograd, tiles, rows, row-reduction, "
        "planar-window, "

@@ -79,6 +79,39 @@ TEST(DefaultSchedule, RowsThatNoNumberDivides) {
     }
 }
 
+// A sum of which an operand and the panels leave the second cache: chunks that add to its buffer,
+// where sums may be taken in another order and there is room for one.
+TEST(DefaultSchedule, LongSumsInChunks) {
+  const auto steps = [](const Ref<PrimFunc>& f, const std::string& target, bool is_fast) {
+    std::vector<BlockPlan> plans;
+    Schedule schedule = schedule_by_default(f, parse_target(target), &plans, {}, is_fast);
+    const auto a = results(*f, {}), b = results(*schedule.func(), {});
+    for (size_t i = 0; i < a.size(); ++i)
+      for (size_t k = 0; k < a[i].size(); ++k) EXPECT_NEAR(a[i][k], b[i][k], 1e-9);
+    std::vector<int64_t> out;
+    int64_t chunks = 1;
+    for (const BlockPlan& plan : plans) {
+      chunks = std::max(chunks, plan.chunks);
+      for (const TilePlan& nest : plan.tiles) out.push_back(nest.k.back().extent);
+    }
+    EXPECT_EQ(chunks, static_cast<int64_t>(out.size()));
+    return out;
+  };
+  using Steps = std::vector<int64_t>;
+  for (const std::string target : kTargets)
+    for (const bool plain : {false, true}) {
+      const auto product = testing::dense(int64(31), 48, 2056, 48, plain)
+                               ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+      const std::string small = target + " -l2=262144";
+      EXPECT_EQ(steps(product, small, true), (Steps{1024, 1032}));
+      EXPECT_EQ(steps(product, small, false), Steps{2056});
+      EXPECT_EQ(steps(product, target + " -l2=2097152", true), Steps{2056});
+      // Only a reader leaves the sum in memory of its own.
+      const auto cramped = product->with_attr(kScratchRoom, int64_t{31 * 48 * 4 - 1});
+      EXPECT_EQ(steps(cramped, small, true).size(), plain ? 2 : 1);
+    }
+}
+
 /// The same without init: it adds to what stands in its output.
 Ref<PrimFunc> without_init(const Ref<PrimFunc>& f) {
   return f->with_body(rewrite(f->body, [](const NodePtr& node) -> std::optional<NodePtr> {

@@ -37,6 +37,7 @@ std::string str(const BlockPlan& plan) {
         form->direct_seconds * 1e6);
   for (size_t i = 0; i < plan.tiles.size(); ++i)
     text += (i == 0 ? ": " : "; then ") + str(plan.tiles[i]);
+  if (plan.chunks > 1) text += fmt::format("; the first of {} chunks", plan.chunks);
   if (plan.is_serial) text += "; the kernel on one thread";
   for (const auto& [algorithm, why] : plan.refused)
     text += fmt::format("; no {}: {}", name_of(algorithm), why);
@@ -107,6 +108,7 @@ Json json_of(const BlockPlan& plan, const std::string& kernel, const std::string
     json["winograd"] = {
         {"tile", form->tile}, {"block_tiles", form->block_tiles}, {"tasks", form->tasks}};
   if (plan.is_serial) json["serial"] = true;
+  if (plan.chunks > 1) json["chunks"] = plan.chunks;
   json["nests"] = nests;
   json["refused"] = refused;
   return json;

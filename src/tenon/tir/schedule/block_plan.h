@@ -32,7 +32,8 @@ struct BlockPlan {
   std::vector<std::pair<Algorithm, std::string>> refused;  // what was tried before, and why not
   std::optional<WinogradChoice> winograd = {};             // of kWinograd
   bool is_serial =
-      false;  // of a kernel's first: without the tasks that its blocks would be cut into
+      false;           // of a kernel's first: without the tasks that its blocks would be cut into
+  int64_t chunks = 1;  // that the reduction was cut into, of which this is the first
 };
 
 const char* name_of(BlockPlan::Algorithm algorithm);

@@ -19,6 +19,7 @@
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/plan_file.h"
+#include "tenon/tir/schedule/reduction_chunks.h"
 #include "tenon/tir/schedule/roles.h"
 #include "tenon/tir/schedule/row_stage.h"
 #include "tenon/tir/schedule/schedule_in_stretches.h"
@@ -55,6 +56,7 @@ class DefaultScheduler {
     if (sch_.blocks().empty()) return sch_;
     for (const BlockRV& block : sch_.blocks())
       if (!understood(block)) return sch_;
+    for (const BlockRV& block : sch_.blocks()) cut_reduction(block);
     // Partial sums that are added to what is there are sums like others, joined to it at their end.
     for (const BlockRV& block : sch_.blocks())
       if (!kept_.count(block.name) && accumulating_store(*sch_.get(block)) &&
@@ -94,6 +96,35 @@ class DefaultScheduler {
     for (const IterVar& iter : node->iter_vars)
       if (iter.kind == IterKind::kOpaque) return false;
     return node->match_buffers.empty() && node->alloc_buffers.empty();
+  }
+
+  /// A long sum becomes sums of chunks that are added to its buffer: where sums need not be computed
+  /// term by term, and there is room for the buffer, if the program does not have it anyway.
+  void cut_reduction(const BlockRV& block) {
+    const Ref<Block> node = sch_.get(block);
+    const GivenPlan* plan = given(block.name);
+    const bool may = !kept_.count(block.name) && reads_free(*node);
+    const int64_t chunks = plan ? plan->chunks : may ? choose_chunks(*node, target_) : 1;
+    if (chunks == 1) return;
+    if (!may)
+      throw CompileError(kBadPlan, plan->origin,
+                         "`chunks` is {}; the sums of block `{}` are taken term by term", chunks,
+                         block.name);
+    const Buffer& sums = *node->writes.at(0)->buffer;
+    const auto elements = as_int(arith::simplify(element_count(sums.shape)));
+    const bool has_room = elements && *elements * sums.dtype.bytes() <= room_;
+    if (!has_room && !sch_.consumers(block).empty() && (!plan || plan->is_tuned)) return;
+    const auto refusal = refusal_of(sch_, [&] { cut_into_chunks(sch_, block, chunks); });
+    if (!refusal)
+      chunks_[block.name] = chunks;
+    else if (plan)
+      throw CompileError(kBadPlan, plan->origin, "`chunks` does not suit block `{}`: {}",
+                         block.name, refusal->message);
+  }
+
+  bool reads_free(const Block& block) const {
+    return std::any_of(free_.begin(), free_.end(),
+                       [&](const Ref<Buffer>& buffer) { return reads_buffer(block, buffer); });
   }
 
   /// Operations of one execution of a block, in additions.
@@ -345,6 +376,8 @@ class DefaultScheduler {
 
   void schedule_alone(const BlockRV& block, BlockPlan plan) {
     plan.block = block.name;
+    if (const auto found = chunks_.find(block.name); found != chunks_.end())
+      plan.chunks = found->second;
     choose_algorithm(block, plan);
     if (const GivenPlan* given = this->given(block.name);
         given && given->algorithm != plan.algorithm)
@@ -400,10 +433,7 @@ class DefaultScheduler {
 
   /// The form by which a convolution with constant filters is computed, where one pays.
   std::optional<WinogradChoice> winograd_of(const Block& block) const {
-    const bool is_free = std::any_of(free_.begin(), free_.end(), [&](const Ref<Buffer>& buffer) {
-      return reads_buffer(block, buffer);
-    });
-    if (!is_free) return std::nullopt;
+    if (!reads_free(block)) return std::nullopt;
     const GivenPlan* plan = given(block.name);
     if (plan && plan->algorithm != Algorithm::kWinograd) return std::nullopt;
     if (!plan || !plan->winograd) return choose_winograd(block, target_, room_);
@@ -488,6 +518,7 @@ class DefaultScheduler {
   std::vector<Ref<Buffer>> free_;                       // constants of which others may be made
   int64_t room_ = std::numeric_limits<int64_t>::max();  // bytes for intermediates in memory
   std::unordered_set<std::string> done_, in_vain_;
+  std::unordered_map<std::string, int64_t> chunks_;  // of reductions that were cut, by the first
   std::vector<BlockPlan> plans_;
 };
 

@@ -247,6 +247,7 @@ GivenPlan plan_of(const Item& item) {
   BlockPlan all;
   all.winograd.emplace();
   all.is_serial = true;
+  all.chunks = 2;
   item.with_members(names_of(json_of(all, "", "")));
   GivenPlan plan;
   plan.origin = item.place();
@@ -255,6 +256,7 @@ GivenPlan plan_of(const Item& item) {
   plan.block = item.need("block").text();
   plan.algorithm = algorithm_of(item.need("algorithm"));
   if (const auto serial = item.find("serial")) plan.is_serial = serial->flag();
+  if (const auto chunks = item.find("chunks")) plan.chunks = chunks->count(1);
   if (const auto nests = item.find("nests"))
     for (const Item& nest : nests->items()) plan.nests.push_back(nest_of(nest));
   const bool is_winograd = plan.algorithm == BlockPlan::Algorithm::kWinograd;

@@ -59,6 +59,7 @@ struct GivenPlan {
   std::vector<GivenNest> nests;                 // none: as the model chooses
   std::optional<WinogradChoice> winograd = {};  // of kWinograd; none: as the model chooses
   bool is_serial = false;                       // the whole kernel, on one thread
+  int64_t chunks = 1;                           // of the reduction
   bool is_tuned = false;  // from a database: it is for many programs, and may not fit this one
 };
 
