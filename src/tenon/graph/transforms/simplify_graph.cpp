@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/graph/ops/define.h"
 #include "tenon/graph/patterns/rewriter.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/conv_taps.h"
@@ -54,6 +55,71 @@ Value reshaped(const Value& x, const Value& inner, const Value& outer) {
   if (!type->has_shape()) return {};
   if (is_of_type(x, type)) return x;
   return inner ? call_op("reshape", {x, make<ShapeExpr>(*type->shape)}) : Value();
+}
+
+std::optional<int64_t> only_number(const Call& call, size_t i) {
+  const auto numbers = dims_arg(call, i);
+  return numbers && numbers->size() == 1 ? as_int(numbers->front()) : std::nullopt;
+}
+
+/// The axis of `to` from which on it has the elements of axis `cut` of `from`, as several axes, and how
+/// many of its own make one step there; other axes are the same but for those of one element.
+struct SplitAxis {
+  size_t axis;
+  int64_t step;
+};
+std::optional<SplitAxis> split_axis(const std::vector<Expr>& from, size_t cut,
+                                    const std::vector<Expr>& to) {
+  size_t t = 0;
+  const auto skips_ones = [&] {
+    while (t < to.size() && is_int(to[t], 1)) ++t;
+  };
+  const auto is_next = [&](const Expr& dim) {
+    if (is_int(dim, 1)) return true;
+    skips_ones();
+    return t < to.size() && structural_equal(dim, to[t++]);
+  };
+  for (size_t a = 0; a < cut; ++a)
+    if (!is_next(from[a])) return std::nullopt;
+  skips_ones();
+  const auto whole = as_int(from[cut]);
+  SplitAxis split{t, 1};
+  int64_t elements = 1;
+  for (; whole && t < to.size() && elements < *whole; ++t) {
+    const auto dim = as_int(to[t]);
+    if (!dim || *dim < 1) return std::nullopt;
+    elements *= *dim;
+    if (t > split.axis) split.step *= *dim;
+  }
+  if (elements != whole || split.step == 1) return std::nullopt;
+  for (size_t a = cut + 1; a < from.size(); ++a)
+    if (!is_next(from[a])) return std::nullopt;
+  skips_ones();
+  return t == to.size() ? std::optional(split) : std::nullopt;
+}
+
+/// A reshape that splits the axis of a slice, such as one that makes heads of a third of channels, as a
+/// slice of a reshape: what reads the slice may become one kernel with it.
+Value slice_of_reshape(const Call& slice, const Value& reshape) {
+  const Ref<TensorType> x = tensor_type(slice.args[0]), part = tensor_type(Value(&slice)),
+                        result = tensor_type(reshape);
+  if (!x->has_shape() || !part->has_shape() || !result->has_shape() || slice.args.size() > 5)
+    return {};
+  const auto given = only_number(slice, 1), begin = only_number(slice, 2);
+  const auto strides = slice.args.size() == 5 ? only_number(slice, 4) : 1;
+  if (!given || !begin || *begin < 0 || strides != 1) return {};
+  const auto axis = static_cast<size_t>(*given < 0 ? *given + x->ndim : *given);
+  const auto split = split_axis(*part->shape, axis, *result->shape);
+  const auto all = as_int(x->dim(static_cast<int64_t>(axis)));
+  if (!split || !all || *all % split->step != 0 || *begin % split->step != 0) return {};
+  std::vector<Expr> shape = *result->shape;
+  const int64_t first = *begin / split->step;
+  const int64_t end = first + *as_int(shape[split->axis]);
+  shape[split->axis] = int64(*all / split->step);
+  const auto one = [](int64_t value) { return make<ShapeExpr>(std::vector<Expr>{int64(value)}); };
+  return call_op("strided_slice",
+                 {call_op("reshape", {slice.args[0], make<ShapeExpr>(std::move(shape))}),
+                  one(static_cast<int64_t>(split->axis)), one(first), one(end)});
 }
 
 DFPattern mean_of_last_axis(const DFPattern& x) {
@@ -120,6 +186,7 @@ PatternRewriter rule(const char* name, const DFPattern& pattern, CallRule replac
 PatternRewriter simplifications() {
   const DFPattern x = wildcard(), gamma = wildcard(), beta = wildcard(), number = is_const();
   const DFPattern permutation = is_op("permute_dims")(x), reshape = is_op("reshape")(x, wildcard());
+  const DFPattern slice = is_op("strided_slice").call_with_any();
   // Two patterns, which may match one value: the mean may be taken off once or twice.
   const auto centred = [&] { return is_op("subtract")(x, mean_of_last_axis(x)); };
   const DFPattern difference = centred();
@@ -143,6 +210,10 @@ PatternRewriter simplifications() {
          rule("trivial", is_op("reshape")(reshape | x, wildcard()),
               [=](const Value& outer, const Match& m) {
                 return reshaped(m[x], m[reshape], outer);
+              }) |
+         rule("slice-of-reshape", is_op("reshape")(slice, wildcard()),
+              [=](const Value& outer, const Match& m) {
+                return slice_of_reshape(*m.expr(slice).as<Call>(), outer);
               }) |
          rule("power", is_op("power")(x, number),
               [=](const Value& call, const Match& m) {
