@@ -112,6 +112,23 @@ TEST(DefaultSchedule, LongSumsInChunks) {
     }
 }
 
+// A product of two vectors has a result without axes: it has no columns, so it is no such sum.
+TEST(DefaultSchedule, ASumWithoutAxesHasNoChunks) {
+  const auto x = tensor("x", std::vector<int64_t>{4096}),
+             w = tensor("w", std::vector<int64_t>{4096});
+  const auto y = tensor("y", std::vector<int64_t>{});
+  const auto f = function({x, w, y}, {},
+                          {compute(
+                              "dot", y, {int64(4096)},
+                              [&](const auto& v) { return load(x, {v[0]}) * load(w, {v[0]}); }, 1)})
+                     ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+  for (const char* target : kTargets) {
+    std::vector<BlockPlan> plans;
+    schedule_by_default(f, parse_target(std::string(target) + " -l2=16384"), &plans, {}, true);
+    for (const BlockPlan& plan : plans) EXPECT_EQ(plan.chunks, 1);
+  }
+}
+
 /// The same without init: it adds to what stands in its output.
 Ref<PrimFunc> without_init(const Ref<PrimFunc>& f) {
   return f->with_body(rewrite(f->body, [](const NodePtr& node) -> std::optional<NodePtr> {

@@ -24,7 +24,8 @@ struct Product {
 
 std::optional<Product> product_of(const Block& block) {
   const BufferStore* store = only_store(block);
-  if (!is_reduction(block) || !block.init || !store || store->buffer->dtype != kFloat32)
+  if (!is_reduction(block) || !block.init || !store || store->buffer->dtype != kFloat32 ||
+      store->indices.empty())
     return std::nullopt;
   std::vector<const BufferLoad*> loads;
   walk<BufferLoad>(store->value, [&](const BufferLoad& load) {
