@@ -77,7 +77,9 @@ std::optional<SplitAxis> split_axis(const std::vector<Expr>& from, size_t cut,
   const auto is_next = [&](const Expr& dim) {
     if (is_int(dim, 1)) return true;
     skips_ones();
-    return t < to.size() && structural_equal(dim, to[t++]);
+    if (t == to.size() || !structural_equal(dim, to[t])) return false;
+    ++t;
+    return true;
   };
   for (size_t a = 0; a < cut; ++a)
     if (!is_next(from[a])) return std::nullopt;

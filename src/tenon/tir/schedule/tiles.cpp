@@ -219,7 +219,7 @@ class Tiler {
     axes = std::move(ordered);
   }
 
-  void tile(const BlockRV& block, BlockRV epilogue, Part part = {}) {
+  void tile(const BlockRV& block, const BlockRV& epilogue, Part part = {}) {
     std::optional<size_t>& lane_axis = part.lane;
     const int64_t width = part.width;
     Ref<Block> node = sch_.get(block);
