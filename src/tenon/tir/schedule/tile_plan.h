@@ -111,7 +111,7 @@ struct TileOptions {
   bool takes_in_reader =
       true;  // the only block that reads the result runs in its tiles, where it can
   bool first_axis_outside =
-      false;  // a serial loop over the block's first axis is around all others
+      false;               // a serial loop over the block's first axis is around all others
   bool is_serial = false;  // no loop is parallel
 };
 std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target,
