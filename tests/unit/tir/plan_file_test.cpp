@@ -307,7 +307,7 @@ TEST(PlanFile, WhatDoesNotFit) {
       {R"({"lanes": 16})", "`lanes` is 16; expected a power of two up to 8"},
       {R"({"lanes": 3})", "`lanes` is 3; expected a power of two up to 8"},
       {R"({"tasks": {"of": "columns", "count": 3, "outside": false}})",
-       "block `matmul` has more nests than the 1 of the plan"},
+       "`tasks` are 3; expected a divisor of the 128 columns that leaves tiles of 6"},
       {R"({"tasks": {"of": "columns", "count": 64, "outside": false}})",
        "`tasks` are 64; expected a divisor of the 128 columns that leaves tiles of 6"},
       {R"({"tasks": {"of": "rows", "count": 2, "outside": false}})",

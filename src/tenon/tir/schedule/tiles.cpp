@@ -285,8 +285,10 @@ class Tiler {
         roles.joinable_k = 1;
     }
     const Ref<Block> ready = sch_.get(block);
-    const bool leaves_columns =
-        !symbolic && !packed_ && !outside_ && !grown_ && part.tasks == 0 && roles.m.size() == 1;
+    // A plan without another nest keeps all columns in this one.
+    const bool has_next = given_.empty() || plans_.size() + 1 < given_.size();
+    const bool leaves_columns = has_next && !symbolic && !packed_ && !outside_ && !grown_ &&
+                                part.tasks == 0 && roles.m.size() == 1;
     TilePlan plan = plan_tiles({*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_,
                                 given, leaves_columns, part.tasks},
                                target_);
