@@ -117,6 +117,7 @@ Value slice_of_reshape(const Call& slice, const Value& reshape) {
   std::vector<Expr> shape = *result->shape;
   const int64_t first = *begin / split->step;
   const int64_t end = first + *as_int(shape[split->axis]);
+  if (end > *all / split->step) return {};  // it does not lie inside, which the slice checks
   shape[split->axis] = int64(*all / split->step);
   const auto one = [](int64_t value) { return make<ShapeExpr>(std::vector<Expr>{int64(value)}); };
   return call_op("strided_slice",
