@@ -46,7 +46,8 @@ std::string str(const BlockPlan& plan);
 /// "extent" (or null)}], "m", "n", "k", "lane", "joins_rows", "packed" (or null), "lanes",
 /// "vectors_along", "tile": {"rows", "columns", "vectors"}, "unrolled_fmas", "tasks": {"of", "count",
 /// "outside"} (or null), "prefetches", "predicted_us" (or null), "assumes_lengths", "runner_up": {"tile",
-/// "predicted_us"} (or null)}], "refused": [{"algorithm", "reason"}]}`. What the model says of a plan,
+/// "predicted_us"} (or null)}], "refused": [{"algorithm", "reason"}]}`, and where they are so "winograd",
+/// "serial" and "chunks" (docs/plans.md). What the model says of a plan,
 /// from `predicted_us` on and `refused`, is not read.
 nlohmann::ordered_json json_of(const BlockPlan& plan, const std::string& kernel,
                                const std::string& hash);
