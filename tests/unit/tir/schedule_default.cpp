@@ -3,6 +3,9 @@
 // stay, and the structure is what the class deserves.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "schedule_evaluate.h"
 #include "schedule_kernels.h"
 #include "tenon/tir/analysis/tree.h"
@@ -474,6 +477,41 @@ TEST(DefaultSchedule, PanelsBeyondTheCacheArePrefetched) {
   EXPECT_GT(hints(s), 0) << dump(*s.func());
   EXPECT_TRUE(structural_equal(replay(s.trace(), f).func(), s.func()));
   EXPECT_EQ(hints(check_schedule(f, "llvm -mcpu=haswell")), 0);
+}
+
+// The pieces of a panel's tiles ask for different lines of the next one, all together for every line.
+TEST(DefaultSchedule, TilesShareOutTheLinesOfAPanel) {
+  for (const char* text : kTargets)
+    for (const int64_t size : {7, 13}) {
+      SCOPED_TRACE(fmt::format("{} on {}", text, size));
+      const Target target = parse_target(text);
+      const int64_t lanes = target.vector_lanes(32), channels = lanes * lanes;
+      const auto f = testing::conv({channels, channels, size, size, 3, 1, 1, lanes, 2});
+      const Schedule sch = schedule_by_default(f, target);
+      std::map<const Var*, int64_t> extents;
+      walk<For>(sch.func()->body, [&](const For& loop) {
+        extents[loop.loop_var.get()] = as_int(loop.extent).value_or(0);
+      });
+      std::set<int64_t> asked;
+      int64_t runs = 0;
+      for (const Instruction& step : sch.trace().instructions()) {
+        if (step.name != "prefetch_spread") continue;
+        const auto number = [&](std::string_view key) {
+          for (const auto& [name, value] : step.attrs)
+            if (name == key) return *value.as<int64_t>();
+          return int64_t{-1};
+        };
+        if (runs > 0) EXPECT_EQ(number("runs"), runs);
+        runs = number("runs");
+        // Tasks of rows that stand inside of the panels are iterations of one loop with them.
+        const LoopRV ahead = std::get<LoopRV>(step.inputs.at(2)),
+                     over = std::get<LoopRV>(step.inputs.at(3));
+        const int64_t passes = over == ahead ? number("distance") : extents.at(over.var.get());
+        for (int64_t i = 0; i < passes; ++i) asked.insert((number("first") + i) % runs);
+      }
+      EXPECT_GT(runs, 1) << dump(*sch.func());
+      EXPECT_EQ(static_cast<int64_t>(asked.size()), runs);
+    }
 }
 
 TEST(DefaultSchedule, TraceReplays) {

@@ -196,6 +196,20 @@ TEST(Winograd, DefaultSchedule) {
       }
 }
 
+// Filters become constants: what does not stay in cache is asked for ahead, as that of other weights.
+TEST(Winograd, FiltersArePrefetched) {
+  const auto hints = [](int64_t channels) {
+    Schedule sch(testing::conv({channels, channels, 14, 14, 3, 1, 1, 16, 2}));
+    schedule_winograd(sch, sch.get_block("conv"), parse_target("llvm -mcpu=skylake-avx512"),
+                      {2, 49, 1});
+    const auto& steps = sch.trace().instructions();
+    return std::count_if(steps.begin(), steps.end(),
+                         [](const Instruction& i) { return i.name == "prefetch_spread"; });
+  };
+  EXPECT_GT(hints(256), 0);
+  EXPECT_EQ(hints(32), 0);
+}
+
 // Tasks take as many blocks each.
 TEST(Winograd, BlocksThatTasksCannotShare) {
   const Target target = parse_target("llvm -mcpu=haswell");

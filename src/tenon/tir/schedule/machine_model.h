@@ -175,8 +175,9 @@ struct MachineModel {
   int64_t panels_l2_quarters = 3;
   /// Bytes of a cache line.
   int64_t line_bytes = 64;
-  /// Prefetches in one step at most, so that they do not crowd out its arithmetic. [gemm]
-  int64_t step_prefetches = 2;
+  /// Multiply-adds of vectors for each prefetch, at least, so that these do not crowd out the
+  /// arithmetic. [gemm]
+  int64_t prefetch_fmas = 24;
   /// Bytes of weights of few bits between what is in use and what is fetched, at least: so many are used
   /// up in the latency of the third cache. [decoding of lm15m int4]
   int64_t packed_ahead_bytes = 8 << 10;

@@ -338,7 +338,7 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
     illegal(old->origin, "block `{}` has {} reads; {} was asked for", block.name, old->reads.size(),
             read);
   const Ref<BufferRegion> region = old->reads[static_cast<size_t>(read)];
-  if (writes_buffer(root(), region->buffer))
+  if (writes_buffer(path_of(ahead).target(), region->buffer))
     illegal(old->origin, "`{}` is written by the function; its later values are not there yet",
             region->buffer->name);
   const std::vector<Ref<For>> loops = loops_of(path);

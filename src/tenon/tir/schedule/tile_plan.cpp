@@ -214,7 +214,7 @@ class Planner {
     unroll_steps();
     cut_into_tasks();
     join_panels();
-    if (plan_.tasks > 1 && !plan_.tasks_outside)
+    if (plan_.tasks_share_panels())
       plan_.panel_distance = panels_ > 0 ? plan_.tasks : 0;
     else
       plan_.panel_distance = panels_ > 0 ? panels_ahead() : 0;

@@ -74,6 +74,8 @@ struct TilePlan {
   bool assumes_lengths = false;  // the model's, for extents that are known only at run time
 
   const Tile& tile() const { return choice.tile; }
+  /// Whether tasks of rows stand inside the loop over weights.
+  bool tasks_share_panels() const { return tasks > 1 && !tasks_outside; }
 };
 
 const char* name_of(TilePlan::Algorithm algorithm);

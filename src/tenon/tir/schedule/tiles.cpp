@@ -610,13 +610,32 @@ class Tiler {
       if (columns) sch_.reorder({parts[0], *columns, parts[1]});
     }
     divide(layout.columns, layout.plan.tile().cols, false);
-    for (const Piece& piece : pieces)
-      emit(piece.block, piece.epilogue, piece.rows, piece.cols, layout, parallel);
+    // Tiles of each piece that share out what is fetched meanwhile.
+    const auto tiles_of = [&](const Piece& piece) {
+      const std::vector<IterVar>& axes = sch_.get(piece.block)->iter_vars;
+      const int64_t rows = layout.rows ? extent_of(axes[*layout.rows]) / piece.rows : 1;
+      return std::max(rows, layout.columns ? extent_of(axes[*layout.columns]) / piece.cols : 1);
+    };
+    Passes passes;
+    for (const Piece& piece : pieces) {
+      passes.all += tiles_of(piece);
+      passes.sums = std::max(passes.sums, piece.rows * piece.cols * layout.plan.tile().vectors);
+    }
+    for (const Piece& piece : pieces) {
+      const int64_t tiles = tiles_of(piece);
+      emit(piece.block, piece.epilogue, piece.rows, piece.cols, layout, parallel, passes);
+      passes.before += tiles;
+    }
   }
+
+  /// Tiles that read one panel, in pieces before the one at hand and in all, and results of the largest.
+  struct Passes {
+    int64_t before = 0, all = 0, sums = 1;
+  };
 
   /// One piece: loops over tiles, the reduction, the tile in registers, its epilogue.
   void emit(const BlockRV& block, const BlockRV& epilogue, int64_t rows, int64_t cols,
-            const Layout& layout, const std::optional<LoopRV>& parallel) {
+            const Layout& layout, const std::optional<LoopRV>& parallel, const Passes& passes) {
     std::vector<LoopRV> tiles, reduction, registers;
     std::optional<LoopRV> row_tiles;
     const auto divide = [&](std::optional<size_t> axis, int64_t size) {
@@ -664,7 +683,9 @@ class Tiler {
     std::optional<LoopRV> unrolled;
     if (has_last) {
       const int64_t n = as_int(sch_.get(reduction.back())->extent).value_or(0);
-      const int64_t steps = unrolled_steps(n, accumulators, layout.plan.unrolled_fmas, model_);
+      // Pieces that share out the lines of a step take steps of one length.
+      const int64_t sums = layout.plan.prefetches ? passes.sums : accumulators;
+      const int64_t steps = unrolled_steps(n, sums, layout.plan.unrolled_fmas, model_);
       if (steps > 1) {
         const auto parts = sch_.split(reduction.back(), steps);
         reduction.back() = parts[0];
@@ -701,10 +722,19 @@ class Tiler {
     for (const LoopRV& loop : registers) sch_.unroll(loop);
     if (unrolled) sch_.unroll(*unrolled);
     sch_.decompose_reduction(block, reduction.front());
-    if (parallel && !tiles.empty() && layout.plan.prefetches)
-      prefetch_weights(sch_, block,
-                       {reduction, unrolled, *parallel, layout.plan.panel_distance, tiles.back()},
-                       target_);
+    if (parallel && !tiles.empty() && layout.plan.prefetches) {
+      PanelStream stream{reduction,    unrolled,     *parallel,     layout.plan.panel_distance,
+                         tiles.back(), accumulators, passes.before, passes.all};
+      const auto count = [&](const LoopRV& loop) { return as_int(sch_.get(loop)->extent); };
+      if (layout.plan.tasks_share_panels() && layout.plan.tasks > passes.all) {
+        stream.tiles = *parallel;
+        stream.before = 0;
+        stream.passes = layout.plan.tasks;
+      } else if (row_tiles && count(*row_tiles).value_or(0) > count(tiles.back())) {
+        stream.tiles = *row_tiles;
+      }
+      prefetch_weights(sch_, block, stream, target_);
+    }
     finish_epilogue(epilogue, *at, layout);
   }
 

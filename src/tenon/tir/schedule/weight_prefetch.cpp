@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/schedule/default_winograd.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 
@@ -20,6 +21,16 @@ struct Panels {
   int64_t steps = 1;
 };
 
+// Whether the values of a buffer are there before the kernel runs: it is a parameter, or will be one.
+bool is_given(Schedule& schedule, const BlockRV& block, const Ref<Buffer>& buffer) {
+  if (!schedule.is_intermediate(buffer)) return true;
+  const std::vector<BlockRV> producers = schedule.producers(block);
+  return std::all_of(producers.begin(), producers.end(), [&](const BlockRV& producer) {
+    const Ref<Block> node = schedule.get(producer);
+    return !writes_buffer(*node, buffer) || node->annotations.flag(kLayoutRewritePreproc);
+  });
+}
+
 /// The read of packed panels: a parameter of constant shape that other panels of `stream` move. The
 /// innermost loop of the reduction moves it too, unless it goes through numbers that share an element.
 std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
@@ -29,7 +40,7 @@ std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
   std::optional<Panels> found;
   for (size_t r = 0; r < realize->block->reads.size(); ++r) {
     const BufferRegion& region = *realize->block->reads[r];
-    if (region.region.size() < 3 || schedule.is_intermediate(region.buffer)) continue;
+    if (region.region.size() < 3 || !is_given(schedule, block, region.buffer)) continue;
     Substitution axes;
     for (size_t a = 0; a < realize->iter_values.size(); ++a)
       axes[realize->block->iter_vars[a].var.get()] = realize->iter_values[a];
@@ -41,7 +52,8 @@ std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
     const Expr first = substitute(region.region[0].min, axes);
     const auto step = std::find_if(stream.reduction.rbegin(), stream.reduction.rend(), moved_by);
     const bool is_packed = shares_elements(*region.buffer, sum);
-    if (!uses_var(first, stream.panels.var.get()) || moved_by(stream.tiles) ||
+    if (!uses_var(first, stream.panels.var.get()) ||
+        (moved_by(stream.tiles) && !(stream.tiles == stream.panels)) ||
         step == stream.reduction.rend() || (step != stream.reduction.rbegin() && !is_packed))
       continue;
     if (found) return std::nullopt;
@@ -88,14 +100,16 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
   const MachineModel& model = machine_model(target);
   const int64_t elements = model.line_bytes / buffer->dtype.bytes();
   const int64_t lines = (*as_int(buffer->shape.back()) * panels->steps + elements - 1) / elements;
-  const int64_t tiles = as_int(schedule.get(stream.tiles)->extent).value_or(1);
+  const int64_t passes =
+      stream.passes > 0 ? stream.passes : as_int(schedule.get(stream.tiles)->extent).value_or(1);
   // A step takes several numbers of each element: arithmetic enough for all hints.
   const bool is_packed = shares_elements(*buffer, node->writes.at(0)->buffer->dtype);
-  const int64_t most = is_packed ? lines : model.step_prefetches;
-  const int64_t hints = std::min(most, (lines + tiles - 1) / tiles);
+  const int64_t most =
+      is_packed ? lines : std::max<int64_t>(1, stream.sums * panels->steps / model.prefetch_fmas);
+  const int64_t hints = std::min(most, (lines + passes - 1) / passes);
   for (int64_t i = 0; i < hints; ++i)
     schedule.prefetch_spread(block, panels->read, panels->step, stream.panels, stream.distance,
-                             stream.tiles, elements, i * tiles, lines);
+                             stream.tiles, elements, (stream.before + i * passes) % lines, lines);
 }
 
 }  // namespace tenon::tir

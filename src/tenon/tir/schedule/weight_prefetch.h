@@ -13,7 +13,10 @@ struct PanelStream {
   std::optional<LoopRV> unrolled;  // its steps that are unrolled, inside of these
   LoopRV panels;                   // the loop that goes from panel to panel
   int64_t distance = 1;            // its iterations from one panel to the next
-  LoopRV tiles;                    // the tiles that read one panel
+  LoopRV tiles;                    // the tiles that read one panel; or `panels`, of which tasks do
+  int64_t sums = 1;                // vectors of results in a tile
+  int64_t before = 0,
+          passes = 0;  // tiles of other pieces that read it first, and of all; 0: unknown
 };
 
 /// Whether elements hold numbers of few bits, of which a float, like `sum`, is made for each product.
