@@ -108,6 +108,11 @@ Convolution convolution_of(const Block& block) {
   for (const IterVar& iter : block.iter_vars)
     if (!is_zero(iter.domain.min))
       no_convolution(block, fmt::format("axis `{}` does not start at 0", iter.var->name));
+  const DType index = block.iter_vars.at(0).var->dtype;
+  for (const IterVar& iter : block.iter_vars)
+    if (iter.var->dtype != index)
+      no_convolution(block,
+                     fmt::format("axes are of {} and {}", index.str(), iter.var->dtype.str()));
   for (const bool data_first : {true, false}) {
     const BufferLoad &data = data_first ? *left : *right, &weight = data_first ? *right : *left;
     std::vector<WindowAxis> windows;
@@ -126,6 +131,7 @@ class Tiling {
   Tiling(const Block& block, const WinogradForm& form, int64_t block_tiles)
       : block_(block),
         conv_(convolution_of(block)),
+        dtype_(conv_.rows.output.var->dtype),
         form_(form),
         tiles_(conv_.rows.tiles(form.tile) * conv_.columns.tiles(form.tile)),
         per_block_(std::min(block_tiles, tiles_)),
@@ -161,8 +167,10 @@ class Tiling {
     std::vector<Expr> extents, indices;
   };
 
-  static IterVar axis(const std::string& name, int64_t extent) {
-    return {var(name), {zero(), int64(extent)}, IterKind::kSpatial};
+  /// Of the type that the block's axes have.
+  Expr number(int64_t value) const { return imm(dtype_, value); }
+  IterVar axis(const std::string& name, int64_t extent) const {
+    return {var(name, dtype_), {number(0), number(extent)}, IterKind::kSpatial};
   }
 
   /// `list`, one for each dimension of a buffer, with `tile` in the place of the rows and without the
@@ -183,7 +191,7 @@ class Tiling {
       if (d == columns || (d == rows && !has_tiles)) continue;
       const int64_t extent = d == rows ? per_block_ : *as_int(buffer.shape[d]);
       out.axes.push_back(axis(d == rows ? "t" : fmt::format("i{}", d), extent));
-      out.extents.push_back(int64(extent));
+      out.extents.push_back(number(extent));
       out.indices.push_back(out.axes.back().var);
     }
     return out;
@@ -245,14 +253,14 @@ class Tiling {
     const size_t rows = conv_.rows.weight_dim, columns = conv_.columns.weight_dim;
     const Tiled of = tiled(*weight.buffer, rows, columns, false);
     if (of.axes.empty()) no_convolution(block_, "its filters have no axis besides their taps");
-    const auto half = buffer("_filter_rows", joined({int64(points()), int64(3)}, of.extents));
+    const auto half = buffer("_filter_rows", joined({number(points()), number(3)}, of.extents));
     const IterVar i = axis("i", points()), j = axis("j", points()), tap = axis("tap", 3);
     define("_filter_rows", around(of.axes, {i, tap}), half, joined({i.var, tap.var}, of.indices),
            choice(i.var, points(), [&](size_t row) {
              return filter_row(row, [&](size_t k) {
                std::vector<Expr> at;
                for (size_t d = 0, next = 0; d < weight.buffer->ndim(); ++d)
-                 at.push_back(d == rows      ? int64(static_cast<int64_t>(k))
+                 at.push_back(d == rows      ? number(static_cast<int64_t>(k))
                               : d == columns ? Expr(tap.var)
                                              : of.indices[next++]);
                return load(weight.buffer, at);
@@ -260,12 +268,12 @@ class Tiling {
            }));
     std::vector<Expr> shape = of.extents;
     filters_first_ = *as_int(shape[0]);
-    shape[0] = int64(points() * points() * filters_first_);
+    shape[0] = number(points() * points() * filters_first_);
     const auto whole = buffer("_filters", shape);
     define("_filters", around(of.axes, {i, j}), whole, at_position(of.indices, position(i, j)),
            choice(j.var, points(), [&](size_t row) {
              return filter_row(row, [&](size_t k) {
-               return load(half, joined({i.var, int64(static_cast<int64_t>(k))}, of.indices));
+               return load(half, joined({i.var, number(static_cast<int64_t>(k))}, of.indices));
              });
            }));
     return whole;
@@ -291,14 +299,14 @@ class Tiling {
     const Tiled of = tiled(*data.buffer, rows.data_dim, columns.data_dim, true);
     const IterVar b = axis("b", blocks_), i = axis("i", points()), j = axis("j", points());
     const auto shape = [&](std::vector<Expr> first) {
-      first.insert(first.begin(), int64(blocks_));
+      first.insert(first.begin(), number(blocks_));
       return joined(std::move(first), of.extents);
     };
     const auto at = [&](std::vector<Expr> first) {
       first.insert(first.begin(), Expr(b.var));
       return joined(std::move(first), of.indices);
     };
-    const std::vector<Expr> square = {int64(points()), int64(points())};
+    const std::vector<Expr> square = {number(points()), number(points())};
     const auto patch = buffer("_patch", shape(square));
     // Beyond what the convolution reads a patch holds zeros.
     const Expr tile = Expr(b.var) * per_block_ + tile_of(of, rows.data_dim, columns.data_dim);
@@ -317,9 +325,9 @@ class Tiling {
     Expr inside = boolean(true);
     const int64_t last_row = (blocks_ * per_block_ - 1) / across;
     if (last_row * form_.tile + points() > rows.outputs + 2)
-      inside = logical_and(inside, row < int64(rows.outputs + 2));
+      inside = logical_and(inside, row < number(rows.outputs + 2));
     if (across * form_.tile > columns.outputs)
-      inside = logical_and(inside, column < int64(columns.outputs + 2));
+      inside = logical_and(inside, column < number(columns.outputs + 2));
     Expr element = load(data.buffer, place);
     if (!is_int(inside, 1)) element = if_then_else(inside, element, imm(element->dtype, 0.0));
     define("_patch", around(of.axes, {i, j}, {b}), patch, at({i.var, j.var}), element);
@@ -327,14 +335,14 @@ class Tiling {
     define("_patch_rows", around(of.axes, {i, j}, {b}), half, at({i.var, j.var}),
            choice(i.var, points(), [&](size_t row) {
              return point_of(form_.input, row, [&](size_t k) {
-               return load(patch, at({int64(static_cast<int64_t>(k)), j.var}));
+               return load(patch, at({number(static_cast<int64_t>(k)), j.var}));
              });
            }));
-    const auto whole = buffer("_input", shape({int64(points() * points())}));
+    const auto whole = buffer("_input", shape({number(points() * points())}));
     define("_input", around(of.axes, {i, j}, {b}), whole, at({position(i, j)}),
            choice(j.var, points(), [&](size_t column) {
              return point_of(form_.input, column, [&](size_t k) {
-               return load(half, at({i.var, int64(static_cast<int64_t>(k))}));
+               return load(half, at({i.var, number(static_cast<int64_t>(k))}));
              });
            }));
     return whole;
@@ -358,8 +366,9 @@ class Tiling {
     }
     const Buffer& result = *conv_.store->buffer;
     std::vector<Expr> shape =
-        in_tiles(result.shape, rows.result_dim, columns.result_dim, int64(per_block_));
-    const auto sums = buffer("_sums", joined({int64(blocks_), int64(points() * points())}, shape));
+        in_tiles(result.shape, rows.result_dim, columns.result_dim, number(per_block_));
+    const auto sums =
+        buffer("_sums", joined({number(blocks_), number(points() * points())}, shape));
     const auto place = [&](const std::vector<Expr>& indices, size_t row, size_t column) {
       return joined({b.var, p.var}, in_tiles(indices, row, column, t.var));
     };
@@ -387,8 +396,9 @@ class Tiling {
     const Buffer& result = *conv_.store->buffer;
     const Tiled of = tiled(result, rows.result_dim, columns.result_dim, true);
     const IterVar b = axis("b", blocks_), i = axis("i", points()), x = axis("x", form_.tile);
-    const auto half = buffer(
-        "_sum_columns", joined({int64(blocks_), int64(points()), int64(form_.tile)}, of.extents));
+    const auto half =
+        buffer("_sum_columns",
+               joined({number(blocks_), number(points()), number(form_.tile)}, of.extents));
     define("_sum_columns", around(of.axes, {i, x}, {b}), half,
            joined({b.var, i.var, x.var}, of.indices), choice(x.var, form_.tile, [&](size_t column) {
              return output_of(form_.output, column, [&](size_t j) {
@@ -412,8 +422,8 @@ class Tiling {
     define("_output", axes, conv_.store->buffer, place,
            choice(floormod(y, form_.tile), form_.tile, [&](size_t row) {
              return output_of(form_.output, row, [&](size_t k) {
-               return load(half, joined({floordiv(tile, per_block_), int64(static_cast<int64_t>(k)),
-                                         floormod(z, form_.tile)},
+               return load(half, joined({floordiv(tile, per_block_),
+                                         number(static_cast<int64_t>(k)), floormod(z, form_.tile)},
                                         in_tile));
              });
            }));
@@ -421,6 +431,7 @@ class Tiling {
 
   const Block& block_;
   const Convolution conv_;
+  const DType dtype_;  // of axes
   const WinogradForm& form_;
   const int64_t tiles_, per_block_, blocks_;
   int64_t filters_first_ = 1;
