@@ -722,19 +722,12 @@ class Tiler {
     for (const LoopRV& loop : registers) sch_.unroll(loop);
     if (unrolled) sch_.unroll(*unrolled);
     sch_.decompose_reduction(block, reduction.front());
-    if (parallel && !tiles.empty() && layout.plan.prefetches) {
-      PanelStream stream{reduction,    unrolled,     *parallel,     layout.plan.panel_distance,
-                         tiles.back(), accumulators, passes.before, passes.all};
-      const auto count = [&](const LoopRV& loop) { return as_int(sch_.get(loop)->extent); };
-      if (layout.plan.tasks_share_panels() && layout.plan.tasks > passes.all) {
-        stream.tiles = *parallel;
-        stream.before = 0;
-        stream.passes = layout.plan.tasks;
-      } else if (row_tiles && count(*row_tiles).value_or(0) > count(tiles.back())) {
-        stream.tiles = *row_tiles;
-      }
-      prefetch_weights(sch_, block, stream, target_);
-    }
+    const int64_t row_tasks = layout.plan.tasks_share_panels() ? layout.plan.tasks : 1;
+    if (parallel && !tiles.empty() && layout.plan.prefetches)
+      prefetch_weights(sch_, block,
+                       {reduction, unrolled, *parallel, layout.plan.panel_distance, row_tasks,
+                        tiles.back(), row_tiles, accumulators, passes.before, passes.all},
+                       target_);
     finish_epilogue(epilogue, *at, layout);
   }
 

@@ -52,8 +52,7 @@ std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
     const Expr first = substitute(region.region[0].min, axes);
     const auto step = std::find_if(stream.reduction.rbegin(), stream.reduction.rend(), moved_by);
     const bool is_packed = shares_elements(*region.buffer, sum);
-    if (!uses_var(first, stream.panels.var.get()) ||
-        (moved_by(stream.tiles) && !(stream.tiles == stream.panels)) ||
+    if (!uses_var(first, stream.panels.var.get()) || moved_by(stream.tiles) ||
         step == stream.reduction.rend() || (step != stream.reduction.rbegin() && !is_packed))
       continue;
     if (found) return std::nullopt;
@@ -90,6 +89,27 @@ bool streams_panels(const Buffer& buffer, DType sum, const Target& target) {
          2 * panel <= target.l2_bytes * model.panels_l2_quarters / 4;
 }
 
+namespace {
+
+/// What shares out the lines of a panel: iterations of `over`, which are `passes` in all pieces.
+struct Shares {
+  LoopRV over;
+  int64_t before = 0, passes = 1;
+};
+
+// The loop that has most of them; the others repeat its hints.
+Shares shares_of(Schedule& schedule, const PanelStream& stream) {
+  const auto count = [&](const LoopRV& loop) {
+    return as_int(schedule.get(loop)->extent).value_or(1);
+  };
+  if (stream.passes == 0) return {stream.tiles, 0, count(stream.tiles)};
+  if (stream.tasks > stream.passes) return {stream.panels, 0, stream.tasks};
+  const bool by_rows = stream.row_tiles && count(*stream.row_tiles) > count(stream.tiles);
+  return {by_rows ? *stream.row_tiles : stream.tiles, stream.before, stream.passes};
+}
+
+}  // namespace
+
 void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStream& stream,
                       const Target& target) {
   const auto panels = panels_of(schedule, block, stream);
@@ -100,16 +120,16 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
   const MachineModel& model = machine_model(target);
   const int64_t elements = model.line_bytes / buffer->dtype.bytes();
   const int64_t lines = (*as_int(buffer->shape.back()) * panels->steps + elements - 1) / elements;
-  const int64_t passes =
-      stream.passes > 0 ? stream.passes : as_int(schedule.get(stream.tiles)->extent).value_or(1);
+  const Shares shares = shares_of(schedule, stream);
   // A step takes several numbers of each element: arithmetic enough for all hints.
   const bool is_packed = shares_elements(*buffer, node->writes.at(0)->buffer->dtype);
   const int64_t most =
       is_packed ? lines : std::max<int64_t>(1, stream.sums * panels->steps / model.prefetch_fmas);
-  const int64_t hints = std::min(most, (lines + passes - 1) / passes);
+  const int64_t hints = std::min(most, (lines + shares.passes - 1) / shares.passes);
   for (int64_t i = 0; i < hints; ++i)
     schedule.prefetch_spread(block, panels->read, panels->step, stream.panels, stream.distance,
-                             stream.tiles, elements, (stream.before + i * passes) % lines, lines);
+                             shares.over, elements, (shares.before + i * shares.passes) % lines,
+                             lines);
 }
 
 }  // namespace tenon::tir

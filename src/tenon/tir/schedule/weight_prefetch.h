@@ -9,12 +9,14 @@ namespace tenon::tir {
 
 /// The loops of one tile of a contraction, as they stand when it is scheduled.
 struct PanelStream {
-  std::vector<LoopRV> reduction;   // outermost first
-  std::optional<LoopRV> unrolled;  // its steps that are unrolled, inside of these
-  LoopRV panels;                   // the loop that goes from panel to panel
-  int64_t distance = 1;            // its iterations from one panel to the next
-  LoopRV tiles;                    // the tiles that read one panel; or `panels`, of which tasks do
-  int64_t sums = 1;                // vectors of results in a tile
+  std::vector<LoopRV> reduction;         // outermost first
+  std::optional<LoopRV> unrolled;        // its steps that are unrolled, inside of these
+  LoopRV panels;                         // the loop that goes from panel to panel
+  int64_t distance = 1;                  // its iterations from one panel to the next
+  int64_t tasks = 1;                     // of rows, which are iterations of `panels`
+  LoopRV tiles;                          // the tiles that read one panel
+  std::optional<LoopRV> row_tiles = {};  // around `tiles`
+  int64_t sums = 1;                      // vectors of results in a tile
   int64_t before = 0,
           passes = 0;  // tiles of other pieces that read it first, and of all; 0: unknown
 };
