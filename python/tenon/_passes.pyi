@@ -307,6 +307,12 @@ def AnnotateScratchRoom() -> Pass:
     Form: legalised. Precision: exact.
     """
 
+def GrowScratchRoom() -> Pass:
+    """Says how much memory of their own kernels may take below the peak that is left.
+
+    Form: legalised. Precision: exact.
+    """
+
 def EliminateCommonCalls() -> Pass:
     """Drops calls that were made before with the same inputs.
 

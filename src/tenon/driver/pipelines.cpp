@@ -69,6 +69,7 @@ static constexpr PipelineStep kSchedule[] = {
     {"AttachAttrLayoutFreeBuffers", "forms of convolutions with other filters need constant ones"},
     {"AnnotateScratchRoom", "forms that need memory are taken where the program's peak stays"},
     {"FuseRows", "the peak falls after forms that are faster got their room"},
+    {"GrowScratchRoom", "what is left of the peak makes the same forms faster"},
     {"DefaultSchedule", "after fusion: it tiles the contraction together with what follows it"},
     {"SplitLayoutRewritePreproc", "after scheduling, which says what is made of constants"},
     {"FoldConstant", "what is made of constants is made now"},

@@ -21,14 +21,19 @@ constexpr const char* kOriginalName = "original_name";
 
 using Rooms = std::map<std::string, int64_t>;
 
-/// The program as it is lowered before kernels are scheduled, with the kernels that compute in place;
-/// without `main` where it cannot be, which is told when it has to be.
-IRModule lowered(IRModule module, const Rooms& rooms) {
+Target target_of(const IRModule& module) {
+  const auto text = module.attrs.get<std::string>("target");
+  return parse_target(text ? *text : "llvm");
+}
+
+/// The program as it is lowered before kernels are scheduled, with the kernels that compute in place,
+/// or with none; without `main` where it cannot be, which is told when it has to be.
+IRModule lowered(IRModule module, const Rooms& rooms, bool in_place = true) {
   const RemarkScope told_later;
   for (const auto& [name, room] : rooms)
     module.set(name, module.find<tir::PrimFunc>(name)->with_attr(kOriginalName, name));
   try {
-    return graph::lower_graph(graph::use_inplace_calls(module));
+    return graph::lower_graph(in_place ? graph::use_inplace_calls(module) : module);
   } catch (const CompileError&) {
     return {};
   }
@@ -101,14 +106,107 @@ void keep_exact(const IRModule& module, const ModuleProblem& problem, Rooms& roo
   }
 }
 
-/// Limits rooms to what is left below the most that is alive anywhere.
-void keep_peak(const IRModule& module, const ModuleProblem& problem, Rooms& rooms) {
-  const std::vector<int64_t> alive = alive_bytes(problem);
-  if (alive.empty()) return;
-  const int64_t most = *std::max_element(alive.begin(), alive.end());
+using Kernels = std::map<std::string, Ref<tir::PrimFunc>>;
+
+/// Kernels that may compute in place and may take another form, as each of both is scheduled: whether a
+/// schedule computes in place shows in its statements. Direct sums in pieces of rows do not, nor does a
+/// form of several blocks of tiles where it would write over its windows.
+struct InPlace {
+  Kernels direct, formed;
+};
+
+bool takes_form(const tir::PrimFunc& kernel, const Target& target) {
+  bool found = false;
+  walk<tir::Block>(kernel.body, [&](const tir::Block& block) {
+    found = found ||
+            tir::choose_winograd(block, target, std::numeric_limits<int64_t>::max()).has_value();
+  });
+  return found;
+}
+
+/// The kernel by its form, in several blocks of tiles; null where it takes none.
+Ref<tir::PrimFunc> by_form(const Ref<tir::PrimFunc>& kernel, const Target& target) {
+  std::vector<tir::BlockPlan> plans;
+  tir::schedule_by_default(kernel, target, &plans, {}, true);
+  const auto plan = std::find_if(plans.begin(), plans.end(), [](const tir::BlockPlan& each) {
+    return each.algorithm == tir::BlockPlan::Algorithm::kWinograd;
+  });
+  if (plan == plans.end()) return {};
+  tir::GivenPlan several;
+  several.block = plan->block;
+  several.algorithm = plan->algorithm;
+  several.winograd = plan->winograd;
+  several.winograd->block_tiles = (plan->winograd->block_tiles + 1) / 2;
+  several.winograd->tasks = 1;
+  return tir::schedule_by_default(kernel, target, nullptr, {&several}, true).func();
+}
+
+InPlace scheduled_in_place(const IRModule& module, const IRModule& program, const Rooms& rooms) {
+  InPlace out;
+  const Target target = target_of(module);
+  if (!tir::takes_fast_forms(module, target) ||
+      std::none_of(rooms.begin(), rooms.end(), [&](const auto& entry) {
+        return takes_form(*module.find<tir::PrimFunc>(entry.first), target);
+      }))
+    return out;
+  for (const auto& [name, function] : program.functions()) {
+    const auto variant = cast<tir::PrimFunc>(function);
+    const auto original = variant ? variant->attrs.get<std::string>(kOriginalName) : std::nullopt;
+    if (!original || !rooms.count(*original) || out.direct.count(*original)) continue;
+    const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(*original);
+    if (variant->params.size() == kernel->params.size()) continue;
+    out.direct.emplace(*original, tir::schedule_by_default(kernel, target).func());
+    if (!takes_form(*kernel, target)) continue;
+    if (const auto formed = by_form(kernel, target)) out.formed.emplace(*original, formed);
+  }
+  return out;
+}
+
+/// Bytes that are alive at calls, at most, by the name of what they call, and anywhere.
+struct Alive {
+  std::map<std::string, int64_t> at;
+  int64_t most = 0;
+};
+
+/// Nothing where a size is not constant.
+std::optional<Alive> alive_at_calls(const IRModule& program, Rooms& rooms) {
+  const auto main = program.find<tir::PrimFunc>("main");
+  if (!main) return std::nullopt;
+  const ModuleProblem problem = extract_problem(*main);
+  const std::vector<int64_t> bytes = alive_bytes(problem);
+  if (bytes.empty()) return std::nullopt;
+  Alive out;
+  out.most = *std::max_element(bytes.begin(), bytes.end());
   for (const ModuleProblem::Call& call : problem.calls)
-    if (const auto found = room_of(module, *call.call, rooms); found != rooms.end())
-      found->second = std::min(found->second, most - alive[static_cast<size_t>(call.step)]);
+    if (const auto found = room_of(program, *call.call, rooms); found != rooms.end()) {
+      int64_t& alive = out.at[found->first];
+      alive = std::max(alive, bytes[static_cast<size_t>(call.step)]);
+    }
+  return out;
+}
+
+/// Limits rooms to what is left below the most that is alive anywhere where all sums are direct. At the
+/// calls of a kernel that computes in place by another form only that counts.
+void keep_peak(const IRModule& module, const IRModule& program, Rooms& rooms) {
+  const InPlace kernels = scheduled_in_place(module, program, rooms);
+  std::optional<Alive> direct = alive_at_calls(program, rooms), formed = direct;
+  if (!kernels.direct.empty()) {
+    const auto with = [&](const Kernels& scheduled) {
+      IRModule changed = module;
+      for (const auto& [name, kernel] : scheduled) changed.set(name, kernel);
+      return alive_at_calls(lowered(std::move(changed), rooms), rooms);
+    };
+    direct = with(kernels.direct);
+    Kernels by_forms = kernels.formed;
+    by_forms.insert(kernels.direct.begin(), kernels.direct.end());  // of those without a form
+    formed = with(by_forms);
+  }
+  if (!direct || !formed) return;
+  for (const auto& [name, alive] : formed->at) {
+    const int64_t most = kernels.direct.count(name) ? alive : std::max(alive, direct->at[name]);
+    int64_t& room = rooms[name];
+    room = std::clamp<int64_t>(direct->most - most, 0, room);
+  }
 }
 
 }  // namespace
@@ -122,13 +220,39 @@ IRModule annotate_scratch_room(IRModule module) {
       rooms.emplace(name, rounds_to_integers(*kernel) ? 0 : std::numeric_limits<int64_t>::max());
   const IRModule program = rooms.empty() ? IRModule() : lowered(module, rooms);
   if (const auto main = program.find<tir::PrimFunc>("main")) {
-    const ModuleProblem problem = extract_problem(*main);
-    keep_exact(program, problem, rooms);
-    keep_peak(program, problem, rooms);
+    keep_exact(program, extract_problem(*main), rooms);
+    keep_peak(module, program, rooms);
   }
   for (const auto& [name, room] : rooms)
     if (room < std::numeric_limits<int64_t>::max())
       module.set(name, module.find<tir::PrimFunc>(name)->with_attr(tir::kScratchRoom, room));
+  return module;
+}
+
+IRModule grow_scratch_room(IRModule module) {
+  if (tir::states_fast_forms(module)) return module;
+  const Target target = target_of(module);
+  Rooms rooms, taken;
+  for (const auto& [name, function] : module.functions())
+    if (const auto kernel = cast<tir::PrimFunc>(function);
+        kernel && kernel->attrs.contains(tir::kLayoutFreeBuffers)) {
+      const int64_t room = kernel->attrs.get<int64_t>(tir::kScratchRoom)
+                               .value_or(std::numeric_limits<int64_t>::max());
+      walk<tir::Block>(kernel->body, [&](const tir::Block& block) {
+        if (const auto choice = tir::choose_winograd(block, target, room))
+          taken[name] = rooms[name] = tir::winograd_bytes(block, *choice);
+      });
+    }
+  if (rooms.empty()) return module;
+  // The peak that there is anyway, at least: calls in place lower it. What is alive, at most.
+  const auto least = alive_at_calls(lowered(module, rooms), rooms);
+  const auto most = alive_at_calls(lowered(module, rooms, false), rooms);
+  if (!least || !most) return module;
+  int64_t peak = least->most;
+  for (const auto& [name, alive] : least->at) peak = std::max(peak, alive + taken.at(name));
+  for (const auto& [name, alive] : most->at)
+    module.set(name, module.find<tir::PrimFunc>(name)->with_attr(
+                         tir::kGrownRoom, std::max<int64_t>(peak - alive, 0)));
   return module;
 }
 

@@ -249,7 +249,34 @@ TEST(Winograd, IsChosenBySizes) {
   EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 25 * 18432 - 1), "F(4) by 22");
   EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 12 * 18432), "F(4) by 12");
   EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 12 * 18432 - 1), "F(2) by 24");
-  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 12 * 8192 - 1), "direct");
+  // Filters of F(2) stay in its cache, those of F(4) do not.
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 12 * 8192 - 1), "F(2) by 11");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 3 * 8192), "F(2) by 3");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 3 * 8192 - 1), "direct");
+  // Small kernels rather have smaller blocks than many short loops.
+  EXPECT_EQ(choice(16, 32, "llvm -mcpu=skylake-avx512", 22 * 4608), "F(4) by 11 in 2");
+  EXPECT_EQ(choice(16, 32, "llvm -mcpu=skylake-avx512", 65536), "F(4) by 7 in 2");
+  EXPECT_EQ(choice(16, 32, "llvm -mcpu=skylake-avx512", 5 * 4608), "F(4) by 5");
+  EXPECT_EQ(choice(16, 32, "llvm -mcpu=skylake-avx512", 3 * 4608 - 1), "F(2) by 3 in 2");
+}
+
+// Filters from beyond the second cache are read once, where what all tiles take fits in it.
+TEST(Winograd, BlocksGrowWhereTheProgramHasTheMemory) {
+  const auto choice = [](int64_t channels, int64_t size, const char* text, int64_t grown) {
+    const Target target = parse_target(text);
+    Schedule sch(
+        testing::conv({channels, channels, size, size, 3, 1, 1, target.vector_lanes(32), 2}));
+    const auto found =
+        choose_winograd(*sch.get(sch.get_block("conv")), target, int64_t{1} << 40, grown);
+    return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
+  };
+  const char* const k2M = "llvm -mcpu=skylake-avx512 -l2=2097152";
+  EXPECT_EQ(choice(256, 14, k2M, 49 * 32768), "F(2) by 49");
+  EXPECT_EQ(choice(256, 14, k2M, 49 * 32768 - 1), "F(2) by 25");
+  EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=1048576", 49 * 32768), "F(2) by 25");
+  EXPECT_EQ(choice(128, 28, k2M, int64_t{1} << 40), "F(4) by 49");
+  EXPECT_EQ(choice(128, 32, k2M, int64_t{1} << 40), "F(4) by 22");
+  EXPECT_EQ(choice(128, 28, "llvm -mcpu=haswell", int64_t{1} << 40), "F(4) by 25");
 }
 
 // Nothing changes where sums are to be computed term by term, or filters are not constant.

@@ -38,7 +38,9 @@ class DefaultScheduler {
                    const std::unordered_set<std::string>& kept,
                    const std::vector<const GivenPlan*>& given, bool is_fast)
       : sch_(function), target_(target), kept_(kept), given_(given) {
-    room_ = function->attrs.get<int64_t>(kScratchRoom).value_or(room_);
+    const auto room = function->attrs.get<int64_t>(kScratchRoom);
+    grown_ = function->attrs.get<int64_t>(kGrownRoom).value_or(room ? 0 : room_);
+    room_ = room.value_or(room_);
     if (!is_fast) return;
     for (const int64_t i :
          function->attrs.ints(kLayoutFreeBuffers).value_or(std::vector<int64_t>()))
@@ -436,9 +438,10 @@ class DefaultScheduler {
     if (!reads_free(block)) return std::nullopt;
     const GivenPlan* plan = given(block.name);
     if (plan && plan->algorithm != Algorithm::kWinograd) return std::nullopt;
-    if (!plan || !plan->winograd) return choose_winograd(block, target_, room_);
+    if (!plan || !plan->winograd) return choose_winograd(block, target_, room_, grown_);
     // What was measured in one program is taken in others where they have the memory.
-    if (plan->is_tuned && winograd_bytes(block, *plan->winograd) > room_) return std::nullopt;
+    if (plan->is_tuned && winograd_bytes(block, *plan->winograd) > std::max(room_, grown_))
+      return std::nullopt;
     return plan->winograd;
   }
 
@@ -517,6 +520,7 @@ class DefaultScheduler {
   const std::vector<const GivenPlan*>& given_;
   std::vector<Ref<Buffer>> free_;                       // constants of which others may be made
   int64_t room_ = std::numeric_limits<int64_t>::max();  // bytes for intermediates in memory
+  int64_t grown_ = 0;                                   // those for more than the least of them
   std::unordered_set<std::string> done_, in_vain_;
   std::unordered_map<std::string, int64_t> chunks_;  // of reductions that were cut, by the first
   std::vector<BlockPlan> plans_;
@@ -659,7 +663,7 @@ Schedule schedule_as_fits(const Ref<PrimFunc>& kernel, const Target& target,
 
 std::string plan_hash(const Ref<PrimFunc>& kernel) {
   Ref<PrimFunc> bare = kernel;
-  for (const char* known : {kFiniteParams, kLayoutFreeBuffers, kScratchRoom})
+  for (const char* known : {kFiniteParams, kLayoutFreeBuffers, kScratchRoom, kGrownRoom})
     bare = without_attr(bare, known);
   return fmt::format("{:016x}", structural_hash(bare));
 }
@@ -739,7 +743,8 @@ static void run(Job& job, const Target& target, bool is_fast) {
     if (job.kernel->attrs.flag(kRunsInTask)) scheduled = without_tasks(scheduled);
     scheduled = serial_as_given(scheduled, job.plans, job.given);
     report(job.name, job.hash, schedule, job.plans, job.kernel->origin);
-    job.kernel = without_attr(scheduled, kScratchRoom)->with_attr(kScheduled, true);
+    job.kernel = without_attr(without_attr(scheduled, kScratchRoom), kGrownRoom)
+                     ->with_attr(kScheduled, true);
   } catch (const CompileError& error) {
     if (error.first().code.id != kBadPlan.id) throw;
     job.misfit = error;  // other kernels may have such plans too

@@ -14,10 +14,15 @@ namespace tenon::tir {
 
 namespace {
 
+// Whether so many weights come from beyond the second cache at each use.
+bool is_streamed(double weights, const Target& target) {
+  return weights * kFloat32.bytes() > static_cast<double>(target.l2_bytes);
+}
+
 double seconds_of(double cycles, double weights, const Target& target) {
   const MachineModel& model = machine_model(target);
   const double streamed =
-      weights * 4 > static_cast<double>(target.l2_bytes) ? weights * 4 / model.bytes_per_second : 0;
+      is_streamed(weights, target) ? weights * kFloat32.bytes() / model.bytes_per_second : 0;
   return std::max(cycles / model.cycles_per_second, streamed);
 }
 
@@ -39,13 +44,22 @@ static void divide(WinogradChoice& choice, const ConvolutionSizes& sizes, const 
                    int64_t room) {
   const WinogradForm& form = *winograd_form(choice.tile);
   const int64_t filters = form.points() * form.points() * sizes.inputs * sizes.outputs;
-  const int64_t all = sizes.tiles(choice.tile), blocks = blocks_of(all, choice.block_tiles);
-  if (blocks < 2 || filters * kFloat32.bytes() > target.l2_bytes) return;
-  const int64_t tasks = machine_model(target).winograd_tasks;
-  const int64_t even = (blocks + tasks - 1) / tasks * tasks, tiles = blocks_of(all, even);
-  if (blocks_of(all, tiles) % tasks != 0 || tasks * tiles * tile_bytes(sizes, form) > room) return;
-  choice.block_tiles = tiles;
-  choice.tasks = tasks;
+  const int64_t all = sizes.tiles(choice.tile);
+  const MachineModel& model = machine_model(target);
+  if (choice.block_tiles >= all || is_streamed(static_cast<double>(filters), target)) return;
+  const int64_t tasks = model.winograd_tasks, blocks = blocks_of(all, choice.block_tiles);
+  const int64_t even = blocks_of(all, (blocks + tasks - 1) / tasks * tasks);
+  // Smaller blocks where there is no memory for two of this size, and the loops inside of one are too
+  // short to be divided.
+  const bool may_shrink = choice.block_tiles * filters < model.task_macs;
+  const int64_t least = may_shrink ? std::min(even, model.winograd_few_tiles) : even;
+  for (int64_t tiles = even; tiles >= least; --tiles) {
+    if (blocks_of(all, tiles) % tasks != 0 || tasks * tiles * tile_bytes(sizes, form) > room)
+      continue;
+    choice.block_tiles = tiles;
+    choice.tasks = tasks;
+    return;
+  }
 }
 
 int64_t winograd_bytes(const Block& block, const WinogradChoice& choice) {
@@ -55,7 +69,7 @@ int64_t winograd_bytes(const Block& block, const WinogradChoice& choice) {
 }
 
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
-                                              int64_t room) {
+                                              int64_t room, int64_t grown) {
   const auto sizes = convolution_sizes(block);
   if (!sizes || sizes->lanes % target.vector_lanes(32) != 0 ||
       block.writes.at(0)->buffer->dtype != kFloat32)
@@ -79,11 +93,17 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
     const double seconds = seconds_of(tiles * (positions * channels / rate + transforms),
                                       positions * channels, target);
     if (seconds >= direct * model.winograd_gain || (best && seconds >= best->seconds)) continue;
-    const int64_t all = sizes->tiles(tile);
+    const int64_t all = sizes->tiles(tile), bytes = tile_bytes(*sizes, form);
+    const bool streams = is_streamed(positions * channels, target);
     int64_t blocks = std::max<int64_t>(1, (all + model.winograd_tiles / 2) / model.winograd_tiles);
-    const int64_t most = room / tile_bytes(*sizes, form);
-    if (most < std::min(all, model.winograd_least_tiles)) continue;
+    const int64_t most = room / bytes;
+    const int64_t least = streams ? model.winograd_least_tiles : model.winograd_few_tiles;
+    if (most < std::min(all, least)) continue;
     blocks = std::max(blocks, (all + most - 1) / most);
+    // Filters that do not stay in cache are read once for each block.
+    if (streams && all <= model.winograd_streamed_tiles &&
+        all * bytes <= std::min(target.l2_bytes, grown))
+      blocks = 1;
     best = WinogradChoice{tile, blocks_of(all, blocks), 1, seconds, direct};
   }
   if (best) divide(*best, *sizes, target, room);

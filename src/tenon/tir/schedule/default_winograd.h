@@ -23,10 +23,10 @@ struct WinogradChoice {
 };
 
 /// The form that the model of the machine holds to be faster than direct sums, in blocks of as many
-/// tiles as have their transforms in `room` bytes; nothing where none is, or where the block is no
+/// tiles as have their transforms in `room` bytes, or all at once in `grown`; nothing where none is, or where the block is no
 /// convolution of 3 x 3 taps of stride 1 over channels in vectors.
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
-                                              int64_t room);
+                                              int64_t room, int64_t grown = 0);
 
 /// Bytes that the transforms take, one block of tiles for each task; 0 where the block is no such convolution.
 int64_t winograd_bytes(const Block& block, const WinogradChoice& choice);

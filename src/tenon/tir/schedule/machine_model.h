@@ -206,8 +206,14 @@ struct MachineModel {
   /// Tiles that are transformed together: enough that each filter is used 16 to 24 times between two
   /// loads, few enough that they stay in the second cache. [winograd]
   int64_t winograd_tiles = 24;
-  /// Fewer are not worth it where the memory for more would make the program larger. [chosen]
-  int64_t winograd_least_tiles = 12;
+  /// Tiles that are transformed together, at most, where filters come from beyond the second cache, and
+  /// this holds what all the tiles take: 256 channels on 14 x 14 take 0.80 to 0.95 in one block of 49, 128 on 28 x 28 0.85 to 1. [resnet18,
+  /// resnet50]
+  int64_t winograd_streamed_tiles = 50;
+  /// Fewer are not worth it where the memory for more would make the program larger, with filters from
+  /// beyond the second cache and in it. 16 channels on 32 x 32 take 0.45 of the direct sums' time in
+  /// blocks of 13 and 0.54 in blocks of 7, 32 on 16 x 16 0.38 and 0.42. [tiny_resnet8]
+  int64_t winograd_least_tiles = 12, winograd_few_tiles = 3;
   /// Tasks of blocks of tiles, each with memory for one block: on two threads squeezenet1_1 took 0.88 of
   /// its time, resnet18 0.97. With four of them squeezenet1_1 took 0.92, and resnet18 a third more
   /// memory. [squeezenet1_1, resnet18]
