@@ -198,7 +198,53 @@ class Grouper {
     }
     if (group.has_contraction && member.kind == FusionKind::kInjective)
       return "injective-into-epilogue";
+    if (group.has_reduction && has_window(users) && ends_contraction(member))
+      return "read-by-a-window";
     return "";
+  }
+
+  /// Whether one of these reads an element of its operand several times, as a window does that moves by
+  /// less than its length: what is computed for it is a pass of its own.
+  bool has_window(const std::vector<int>& users) const {
+    return std::any_of(users.begin(), users.end(), [&](int u) {
+      const Member& user = members_[static_cast<size_t>(u)];
+      if (user.kind != FusionKind::kReduction) return false;
+      const auto kernel = module_.find<tir::PrimFunc>(user.call->args[0].as<FuncRef>()->name);
+      const auto elements = [](const std::vector<Expr>& extents) {
+        int64_t count = 1;
+        for (const Expr& extent : extents) count *= as_int(extent).value_or(0);
+        return count;
+      };
+      if (kernel->buffers.empty() || !kernel->buffers[0]) return false;
+      const int64_t given = elements(kernel->buffers[0]->shape);
+      bool found = false;
+      walk<tir::Block>(kernel->body, [&](const tir::Block& block) {
+        std::vector<Expr> extents;
+        for (const tir::IterVar& iter : block.iter_vars) extents.push_back(iter.domain.extent);
+        found = found || (!extents.empty() && elements(extents) > given && given > 0);
+      });
+      return found;
+    });
+  }
+
+  /// Whether the member is element-wise, and so is all between it and a contraction that nothing else
+  /// reads: it computes on sums while they are in registers.
+  bool ends_contraction(const Member& member) const {
+    const Type& shape = member.binding->var->type;
+    const Member* at = &member;
+    while (at->kind <= FusionKind::kBroadcast) {
+      const Member* next = nullptr;
+      for (const Value& item : at->call->args.at(1).as<Tuple>()->values) {
+        const auto found = index_.find(item.get());
+        if (found == index_.end()) continue;
+        const auto i = static_cast<size_t>(found->second);
+        if (!escapes_[i] && users_[i].size() == 1 && same_shape(type_of(item), shape))
+          next = &members_[i];
+      }
+      if (!next) return false;
+      at = next;
+    }
+    return at->kind == FusionKind::kContraction;
   }
 
   /// Whether its result is the beginning of its operand along every axis: result[i, j] is x[i, j].
