@@ -210,18 +210,15 @@ class Grouper {
       const Member& user = members_[static_cast<size_t>(u)];
       if (user.kind != FusionKind::kReduction) return false;
       const auto kernel = module_.find<tir::PrimFunc>(user.call->args[0].as<FuncRef>()->name);
-      const auto elements = [](const std::vector<Expr>& extents) {
-        int64_t count = 1;
-        for (const Expr& extent : extents) count *= as_int(extent).value_or(0);
-        return count;
-      };
       if (kernel->buffers.empty() || !kernel->buffers[0]) return false;
-      const int64_t given = elements(kernel->buffers[0]->shape);
+      int64_t given = 1;
+      for (const Expr& dim : kernel->buffers[0]->shape) given *= as_int(dim).value_or(0);
       bool found = false;
       walk<tir::Block>(kernel->body, [&](const tir::Block& block) {
-        std::vector<Expr> extents;
-        for (const tir::IterVar& iter : block.iter_vars) extents.push_back(iter.domain.extent);
-        found = found || (!extents.empty() && elements(extents) > given && given > 0);
+        int64_t read = 1;
+        for (const tir::IterVar& iter : block.iter_vars)
+          read *= as_int(iter.domain.extent).value_or(0);
+        found = found || (given > 0 && read > given);
       });
       return found;
     });
