@@ -275,7 +275,9 @@ TEST(Winograd, BlocksGrowWhereTheProgramHasTheMemory) {
   EXPECT_EQ(choice(256, 14, k2M, 49 * 32768 - 1), "F(2) by 25");
   EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=1048576", 49 * 32768), "F(2) by 25");
   EXPECT_EQ(choice(128, 28, k2M, int64_t{1} << 40), "F(4) by 49");
-  EXPECT_EQ(choice(128, 32, k2M, int64_t{1} << 40), "F(4) by 22");
+  EXPECT_EQ(choice(128, 28, k2M, 49 * 36864 - 1), "F(4) by 25");
+  EXPECT_EQ(choice(128, 32, k2M, int64_t{1} << 40), "F(4) by 32");
+  EXPECT_EQ(choice(128, 32, k2M, 32 * 36864 - 1), "F(4) by 22");
   EXPECT_EQ(choice(128, 28, "llvm -mcpu=haswell", int64_t{1} << 40), "F(4) by 25");
 }
 

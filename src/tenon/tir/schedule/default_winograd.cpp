@@ -101,9 +101,9 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
     if (most < std::min(all, least)) continue;
     blocks = std::max(blocks, (all + most - 1) / most);
     // Filters that do not stay in cache are read once for each block.
-    if (streams && all <= model.winograd_streamed_tiles &&
-        all * bytes <= std::min(target.l2_bytes, grown))
-      blocks = 1;
+    const int64_t largest =
+        std::min(model.winograd_streamed_tiles, std::min(target.l2_bytes, grown) / bytes);
+    if (streams && largest > 0) blocks = std::min(blocks, blocks_of(all, largest));
     best = WinogradChoice{tile, blocks_of(all, blocks), 1, seconds, direct};
   }
   if (best) divide(*best, *sizes, target, room);

@@ -207,8 +207,8 @@ struct MachineModel {
   /// loads, few enough that they stay in the second cache. [winograd]
   int64_t winograd_tiles = 24;
   /// Tiles that are transformed together, at most, where filters come from beyond the second cache, and
-  /// this holds what all the tiles take: 256 channels on 14 x 14 take 0.80 to 0.95 in one block of 49, 128 on 28 x 28 0.85 to 1. [resnet18,
-  /// resnet50]
+  /// this holds what the tiles take: 256 channels on 14 x 14 take 0.80 to 0.95 in one block of 49, 128 on
+  /// 28 x 28 0.85 to 1. [resnet18, resnet50]
   int64_t winograd_streamed_tiles = 50;
   /// Fewer are not worth it where the memory for more would make the program larger, with filters from
   /// beyond the second cache and in it. 16 channels on 32 x 32 take 0.45 of the direct sums' time in
