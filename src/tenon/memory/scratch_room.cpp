@@ -8,6 +8,7 @@
 
 #include "tenon/graph/transforms.h"
 #include "tenon/memory/plan_module.h"
+#include "tenon/support/parallel.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/effects.h"
 #include "tenon/tir/schedule/default_schedule.h"
@@ -115,30 +116,21 @@ struct InPlace {
   Kernels direct, formed;
 };
 
-bool takes_form(const tir::PrimFunc& kernel, const Target& target) {
-  bool found = false;
+/// The form of one of a kernel's blocks, in several blocks of tiles; nothing where none takes one.
+std::optional<tir::GivenPlan> form_of(const tir::PrimFunc& kernel, const Target& target) {
+  std::optional<tir::GivenPlan> found;
   walk<tir::Block>(kernel.body, [&](const tir::Block& block) {
-    found = found ||
-            tir::choose_winograd(block, target, std::numeric_limits<int64_t>::max()).has_value();
+    if (found) return;
+    auto choice = tir::choose_winograd(block, target, std::numeric_limits<int64_t>::max());
+    if (!choice) return;
+    choice->block_tiles = (choice->block_tiles + 1) / 2;
+    choice->tasks = 1;
+    found.emplace();
+    found->block = block.name;
+    found->algorithm = tir::BlockPlan::Algorithm::kWinograd;
+    found->winograd = choice;
   });
   return found;
-}
-
-/// The kernel by its form, in several blocks of tiles; null where it takes none.
-Ref<tir::PrimFunc> by_form(const Ref<tir::PrimFunc>& kernel, const Target& target) {
-  std::vector<tir::BlockPlan> plans;
-  tir::schedule_by_default(kernel, target, &plans, {}, true);
-  const auto plan = std::find_if(plans.begin(), plans.end(), [](const tir::BlockPlan& each) {
-    return each.algorithm == tir::BlockPlan::Algorithm::kWinograd;
-  });
-  if (plan == plans.end()) return {};
-  tir::GivenPlan several;
-  several.block = plan->block;
-  several.algorithm = plan->algorithm;
-  several.winograd = plan->winograd;
-  several.winograd->block_tiles = (plan->winograd->block_tiles + 1) / 2;
-  several.winograd->tasks = 1;
-  return tir::schedule_by_default(kernel, target, nullptr, {&several}, true).func();
 }
 
 InPlace scheduled_in_place(const IRModule& module, const IRModule& program, const Rooms& rooms) {
@@ -146,18 +138,33 @@ InPlace scheduled_in_place(const IRModule& module, const IRModule& program, cons
   const Target target = target_of(module);
   if (!tir::takes_fast_forms(module, target) ||
       std::none_of(rooms.begin(), rooms.end(), [&](const auto& entry) {
-        return takes_form(*module.find<tir::PrimFunc>(entry.first), target);
+        return form_of(*module.find<tir::PrimFunc>(entry.first), target).has_value();
       }))
     return out;
+  struct Job {
+    std::string name;
+    Ref<tir::PrimFunc> direct, formed;
+  };
+  std::vector<Job> jobs;
   for (const auto& [name, function] : program.functions()) {
     const auto variant = cast<tir::PrimFunc>(function);
     const auto original = variant ? variant->attrs.get<std::string>(kOriginalName) : std::nullopt;
-    if (!original || !rooms.count(*original) || out.direct.count(*original)) continue;
-    const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(*original);
-    if (variant->params.size() == kernel->params.size()) continue;
-    out.direct.emplace(*original, tir::schedule_by_default(kernel, target).func());
-    if (!takes_form(*kernel, target)) continue;
-    if (const auto formed = by_form(kernel, target)) out.formed.emplace(*original, formed);
+    if (!original || !rooms.count(*original) ||
+        variant->params.size() == module.find<tir::PrimFunc>(*original)->params.size() ||
+        std::any_of(jobs.begin(), jobs.end(),
+                    [&](const Job& job) { return job.name == *original; }))
+      continue;
+    jobs.push_back({*original, {}, {}});
+  }
+  for_each_in_parallel(jobs.size(), [&](size_t i) {
+    const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(jobs[i].name);
+    jobs[i].direct = tir::schedule_by_default(kernel, target).func();
+    if (const auto form = form_of(*kernel, target))
+      jobs[i].formed = tir::schedule_by_default(kernel, target, nullptr, {&*form}, true).func();
+  });
+  for (const Job& job : jobs) {
+    out.direct.emplace(job.name, job.direct);
+    if (job.formed) out.formed.emplace(job.name, job.formed);
   }
   return out;
 }
