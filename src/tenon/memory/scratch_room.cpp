@@ -192,8 +192,8 @@ std::optional<Alive> alive_at_calls(const IRModule& program, Rooms& rooms) {
   return out;
 }
 
-/// Limits rooms to what is left below the most that is alive anywhere where all sums are direct. At the
-/// calls of a kernel that computes in place by another form only that counts.
+/// Limits rooms to what is left below the most that is alive anywhere if all sums are direct. At the calls
+/// of a kernel that may compute in place, what is alive if it takes its form counts.
 void keep_peak(const IRModule& module, const IRModule& program, Rooms& rooms) {
   const InPlace kernels = scheduled_in_place(module, program, rooms);
   std::optional<Alive> direct = alive_at_calls(program, rooms), formed = direct;
@@ -237,8 +237,8 @@ IRModule annotate_scratch_room(IRModule module) {
 }
 
 IRModule grow_scratch_room(IRModule module) {
-  if (tir::states_fast_forms(module)) return module;
   const Target target = target_of(module);
+  if (tir::states_fast_forms(module) || !tir::takes_fast_forms(module, target)) return module;
   Rooms rooms, taken;
   for (const auto& [name, function] : module.functions())
     if (const auto kernel = cast<tir::PrimFunc>(function);

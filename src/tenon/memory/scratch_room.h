@@ -15,8 +15,8 @@ IRModule annotate_scratch_room(IRModule module);
 
 /// Gives kernels that take such a form the attribute tir::kGrownRoom: the bytes below the peak that the
 /// program has with the forms that were chosen by kScratchRoom, as passes since then have left it.
-/// Blocks of tiles may grow up to these bytes, whose peak then stays. Nothing where annotate_scratch_room()
-/// does nothing.
+/// Blocks of tiles may grow to these bytes, and the peak stays. It does nothing where the module's
+/// attribute tir::kFloatingPoint settles which forms are taken, and for targets that take none.
 IRModule grow_scratch_room(IRModule module);
 
 }  // namespace tenon::memory

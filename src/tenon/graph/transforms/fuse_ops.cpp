@@ -204,7 +204,7 @@ class Grouper {
   }
 
   /// Whether one of these reads an element of its operand several times, as a window does that moves by
-  /// less than its length: what is computed for it is a pass of its own.
+  /// less than its length: what is computed for it is a pass of its own. Of constant sizes only.
   bool has_window(const std::vector<int>& users) const {
     return std::any_of(users.begin(), users.end(), [&](int u) {
       const Member& user = members_[static_cast<size_t>(u)];

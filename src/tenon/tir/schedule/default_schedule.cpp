@@ -520,7 +520,7 @@ class DefaultScheduler {
   const std::vector<const GivenPlan*>& given_;
   std::vector<Ref<Buffer>> free_;                       // constants of which others may be made
   int64_t room_ = std::numeric_limits<int64_t>::max();  // bytes for intermediates in memory
-  int64_t grown_ = 0;                                   // those for more than the least of them
+  int64_t grown_ = 0;                                   // those that they may grow to
   std::unordered_set<std::string> done_, in_vain_;
   std::unordered_map<std::string, int64_t> chunks_;  // of reductions that were cut, by the first
   std::vector<BlockPlan> plans_;

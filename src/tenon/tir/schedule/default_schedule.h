@@ -32,7 +32,8 @@ inline constexpr const char* kLayoutFreeBuffers = "layout_free_buffers";
 /// Attribute of a PrimFunc: bytes of memory of its own that the program has to spare where it is called
 /// (AnnotateScratchRoom). Forms that need more are not chosen.
 inline constexpr const char* kScratchRoom = "tir.scratch_room";
-/// As many bytes, or more, by which a form that was chosen may be made faster (GrowScratchRoom).
+/// Attribute of a PrimFunc: bytes that a form which was chosen by kScratchRoom may take to be faster
+/// (GrowScratchRoom).
 inline constexpr const char* kGrownRoom = "tir.grown_room";
 
 /// Attributes of PrimFuncs that the default schedule is done with: all of it, or the stretches between

@@ -338,6 +338,7 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
     illegal(old->origin, "block `{}` has {} reads; {} was asked for", block.name, old->reads.size(),
             read);
   const Ref<BufferRegion> region = old->reads[static_cast<size_t>(read)];
+  // What was written before the loop is there for all of its iterations.
   if (writes_buffer(path_of(ahead).target(), region->buffer))
     illegal(old->origin, "`{}` is written by the function; its later values are not there yet",
             region->buffer->name);

@@ -17,8 +17,8 @@ struct PanelStream {
   LoopRV tiles;                          // the tiles that read one panel
   std::optional<LoopRV> row_tiles = {};  // around `tiles`
   int64_t sums = 1;                      // vectors of results in a tile
-  int64_t before = 0,
-          passes = 0;  // tiles of other pieces that read it first, and of all; 0: unknown
+  int64_t before = 0;                    // tiles of other pieces that read the panel first
+  int64_t passes = 0;                    // tiles of all pieces; 0: unknown
 };
 
 /// Whether elements hold numbers of few bits, of which a float, like `sum`, is made for each product.
