@@ -196,18 +196,22 @@ TEST(Winograd, DefaultSchedule) {
       }
 }
 
-// Filters become constants: what does not stay in cache is asked for ahead, as that of other weights.
+// Filters become constants: those that do not stay in cache are asked for ahead, as other weights are.
 TEST(Winograd, FiltersArePrefetched) {
-  const auto hints = [](int64_t channels) {
-    Schedule sch(testing::conv({channels, channels, 14, 14, 3, 1, 1, 16, 2}));
-    schedule_winograd(sch, sch.get_block("conv"), parse_target("llvm -mcpu=skylake-avx512"),
-                      {2, 49, 1});
+  const auto hints = [](int64_t channels, const char* text) {
+    const Target target = parse_target(text);
+    Schedule sch(testing::conv({channels, channels, 14, 14, 3, 1, 1, target.vector_lanes(32), 2}));
+    schedule_winograd(sch, sch.get_block("conv"), target, {2, 49, 1});
     const auto& steps = sch.trace().instructions();
     return std::count_if(steps.begin(), steps.end(),
                          [](const Instruction& i) { return i.name == "prefetch_spread"; });
   };
-  EXPECT_GT(hints(256), 0);
-  EXPECT_EQ(hints(32), 0);
+  for (const char* text :
+       {"llvm -mcpu=x86-64-v2", "llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512",
+        "llvm -mcpu=skylake-avx512 -vector-registers=16"}) {
+    EXPECT_GT(hints(256, text), 0) << text;
+    EXPECT_EQ(hints(32, text), 0) << text;
+  }
 }
 
 // Tasks take as many blocks each.
@@ -260,7 +264,7 @@ TEST(Winograd, IsChosenBySizes) {
   EXPECT_EQ(choice(16, 32, "llvm -mcpu=skylake-avx512", 3 * 4608 - 1), "F(2) by 3 in 2");
 }
 
-// Filters from beyond the second cache are read once, where what all tiles take fits in it.
+// Filters from beyond the second cache are read for as few blocks as what their tiles take allows.
 TEST(Winograd, BlocksGrowWhereTheProgramHasTheMemory) {
   const auto choice = [](int64_t channels, int64_t size, const char* text, int64_t grown) {
     const Target target = parse_target(text);

@@ -50,10 +50,14 @@ std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
       });
     };
     const Expr first = substitute(region.region[0].min, axes);
-    const auto step = std::find_if(stream.reduction.rbegin(), stream.reduction.rend(), moved_by);
+    // A loop whose steps are all unrolled is left with one iteration, and moves nothing.
+    const auto innermost =
+        std::find_if(stream.reduction.rbegin(), stream.reduction.rend(),
+                     [&](const LoopRV& loop) { return !is_int(schedule.get(loop)->extent, 1); });
+    const auto step = std::find_if(innermost, stream.reduction.rend(), moved_by);
     const bool is_packed = shares_elements(*region.buffer, sum);
     if (!uses_var(first, stream.panels.var.get()) || moved_by(stream.tiles) ||
-        step == stream.reduction.rend() || (step != stream.reduction.rbegin() && !is_packed))
+        step == stream.reduction.rend() || (step != innermost && !is_packed))
       continue;
     if (found) return std::nullopt;
     found = Panels{static_cast<int64_t>(r), *step};
