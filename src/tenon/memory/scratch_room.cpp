@@ -2,6 +2,7 @@
 #include "tenon/memory/scratch_room.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <unordered_set>
@@ -109,13 +110,6 @@ void keep_exact(const IRModule& module, const ModuleProblem& problem, Rooms& roo
 
 using Kernels = std::map<std::string, Ref<tir::PrimFunc>>;
 
-/// Kernels that may compute in place and may take another form, as each of both is scheduled: whether a
-/// schedule computes in place shows in its statements. Direct sums in pieces of rows do not, nor does a
-/// form of several blocks of tiles where it would write over its windows.
-struct InPlace {
-  Kernels direct, formed;
-};
-
 /// The form of one of a kernel's blocks, in several blocks of tiles; nothing where none takes one.
 std::optional<tir::GivenPlan> form_of(const tir::PrimFunc& kernel, const Target& target) {
   std::optional<tir::GivenPlan> found;
@@ -133,50 +127,36 @@ std::optional<tir::GivenPlan> form_of(const tir::PrimFunc& kernel, const Target&
   return found;
 }
 
-InPlace scheduled_in_place(const IRModule& module, const IRModule& program, const Rooms& rooms) {
-  InPlace out;
-  const Target target = target_of(module);
-  if (!tir::takes_fast_forms(module, target) ||
-      std::none_of(rooms.begin(), rooms.end(), [&](const auto& entry) {
-        return form_of(*module.find<tir::PrimFunc>(entry.first), target).has_value();
-      }))
-    return out;
-  struct Job {
-    std::string name;
-    Ref<tir::PrimFunc> direct, formed;
-  };
-  std::vector<Job> jobs;
-  for (const auto& [name, function] : program.functions()) {
-    const auto variant = cast<tir::PrimFunc>(function);
-    const auto original = variant ? variant->attrs.get<std::string>(kOriginalName) : std::nullopt;
-    if (!original || !rooms.count(*original) ||
-        variant->params.size() == module.find<tir::PrimFunc>(*original)->params.size() ||
-        std::any_of(jobs.begin(), jobs.end(),
-                    [&](const Job& job) { return job.name == *original; }))
-      continue;
-    jobs.push_back({*original, {}, {}});
-  }
-  for_each_in_parallel(jobs.size(), [&](size_t i) {
-    const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(jobs[i].name);
-    jobs[i].direct = tir::schedule_by_default(kernel, target).func();
-    if (const auto form = form_of(*kernel, target))
-      jobs[i].formed = tir::schedule_by_default(kernel, target, nullptr, {&*form}, true).func();
+/// The memory that the forms of a kernel's blocks take where there is any; 0: none takes one.
+int64_t wanted_bytes(const tir::PrimFunc& kernel, const Target& target) {
+  int64_t most = 0;
+  walk<tir::Block>(kernel.body, [&](const tir::Block& block) {
+    if (const auto choice =
+            tir::choose_winograd(block, target, std::numeric_limits<int64_t>::max()))
+      most = std::max(most, tir::winograd_bytes(block, *choice));
   });
-  for (const Job& job : jobs) {
-    out.direct.emplace(job.name, job.direct);
-    if (job.formed) out.formed.emplace(job.name, job.formed);
-  }
-  return out;
+  return most;
 }
 
 /// Bytes that are alive at calls, at most, by the name of what they call, and anywhere.
 struct Alive {
   std::map<std::string, int64_t> at;
+  /// At calls in place, as if their kernels did not compute in place.
+  std::map<std::string, int64_t> at_apart;
   int64_t most = 0;
 };
 
+int64_t bytes_of(const std::vector<Ref<tir::Buffer>>& buffers) {
+  int64_t sum = 0;
+  for (const Ref<tir::Buffer>& buffer : buffers)
+    if (buffer)
+      sum += align_up(as_int(tir::element_count(buffer->shape)).value_or(0) * buffer->dtype.bytes(),
+                      std::max<int64_t>(64, buffer->alignment));
+  return sum;
+}
+
 /// Nothing where a size is not constant.
-std::optional<Alive> alive_at_calls(const IRModule& program, Rooms& rooms) {
+std::optional<Alive> alive_at_calls(const IRModule& module, const IRModule& program, Rooms& rooms) {
   const auto main = program.find<tir::PrimFunc>("main");
   if (!main) return std::nullopt;
   const ModuleProblem problem = extract_problem(*main);
@@ -184,33 +164,77 @@ std::optional<Alive> alive_at_calls(const IRModule& program, Rooms& rooms) {
   if (bytes.empty()) return std::nullopt;
   Alive out;
   out.most = *std::max_element(bytes.begin(), bytes.end());
-  for (const ModuleProblem::Call& call : problem.calls)
-    if (const auto found = room_of(program, *call.call, rooms); found != rooms.end()) {
-      int64_t& alive = out.at[found->first];
-      alive = std::max(alive, bytes[static_cast<size_t>(call.step)]);
-    }
+  const auto note = [](std::map<std::string, int64_t>& at, const std::string& name, int64_t alive) {
+    int64_t& most = at[name];
+    most = std::max(most, alive);
+  };
+  for (const ModuleProblem::Call& call : problem.calls) {
+    const auto found = room_of(program, *call.call, rooms);
+    if (found == rooms.end()) continue;
+    const int64_t alive = bytes[static_cast<size_t>(call.step)];
+    note(out.at, found->first, alive);
+    const auto called = program.find<tir::PrimFunc>(call.call->callee->name);
+    const auto original = module.find<tir::PrimFunc>(found->first);
+    if (called->params.size() != original->params.size())
+      note(out.at_apart, found->first,
+           alive + bytes_of(original->buffers) - bytes_of(called->buffers));
+  }
+  return out;
+}
+
+/// Each of the kernels as `schedule` makes it; those of which it makes nothing are left out.
+Kernels scheduled(const IRModule& module, const std::vector<std::string>& names,
+                  const std::function<Ref<tir::PrimFunc>(const Ref<tir::PrimFunc>&)>& schedule) {
+  std::vector<Ref<tir::PrimFunc>> made(names.size());
+  for_each_in_parallel(names.size(),
+                       [&](size_t i) { made[i] = schedule(module.find<tir::PrimFunc>(names[i])); });
+  Kernels out;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (made[i]) out.emplace(names[i], made[i]);
   return out;
 }
 
 /// Limits rooms to what is left below the most that is alive anywhere if all sums are direct. At the calls
-/// of a kernel that may compute in place, what is alive if it takes its form counts.
+/// of a kernel that may compute in place, what is alive if it takes its form counts. Whether a schedule
+/// computes in place shows in its statements: direct sums in pieces of rows do not, nor does a form of
+/// several blocks of tiles where it would write over its windows. Kernels are scheduled where that matters:
+/// where direct sums could raise the peak, and where a form might not have the memory that it wants.
 void keep_peak(const IRModule& module, const IRModule& program, Rooms& rooms) {
-  const InPlace kernels = scheduled_in_place(module, program, rooms);
-  std::optional<Alive> direct = alive_at_calls(program, rooms), formed = direct;
-  if (!kernels.direct.empty()) {
-    const auto with = [&](const Kernels& scheduled) {
-      IRModule changed = module;
-      for (const auto& [name, kernel] : scheduled) changed.set(name, kernel);
-      return alive_at_calls(lowered(std::move(changed), rooms), rooms);
-    };
-    direct = with(kernels.direct);
-    Kernels by_forms = kernels.formed;
-    by_forms.insert(kernels.direct.begin(), kernels.direct.end());  // of those without a form
-    formed = with(by_forms);
+  const Target target = target_of(module);
+  std::optional<Alive> alive = alive_at_calls(module, program, rooms);
+  if (!alive) return;
+  const bool takes_forms = tir::takes_fast_forms(module, target);
+  const auto with = [&](const Kernels& kernels) -> std::optional<Alive> {
+    if (kernels.empty()) return alive;
+    IRModule changed = module;
+    for (const auto& [name, kernel] : kernels) changed.set(name, kernel);
+    return alive_at_calls(module, lowered(std::move(changed), rooms), rooms);
+  };
+  std::vector<std::string> names;
+  for (const auto& [name, apart] : alive->at_apart)
+    if (takes_forms && apart > alive->most) names.push_back(name);
+  const Kernels by_sums = scheduled(module, names, [&](const Ref<tir::PrimFunc>& kernel) {
+    return tir::schedule_by_default(kernel, target).func();
+  });
+  const std::optional<Alive> direct = with(by_sums);
+  if (!direct) return;
+  names.clear();
+  for (const auto& [name, apart] : alive->at_apart) {
+    const int64_t wanted = wanted_bytes(*module.find<tir::PrimFunc>(name), target);
+    if (takes_forms && wanted > 0 && apart + wanted > direct->most) names.push_back(name);
   }
-  if (!direct || !formed) return;
-  for (const auto& [name, alive] : formed->at) {
-    const int64_t most = kernels.direct.count(name) ? alive : std::max(alive, direct->at[name]);
+  Kernels formed = scheduled(module, names, [&](const Ref<tir::PrimFunc>& kernel) {
+    const auto form = form_of(*kernel, target);
+    return form ? tir::schedule_by_default(kernel, target, nullptr, {&*form}, true).func()
+                : Ref<tir::PrimFunc>();
+  });
+  formed.insert(by_sums.begin(), by_sums.end());  // of those without a form
+  const std::optional<Alive> by_forms = with(formed);
+  if (!by_forms) return;
+  for (const auto& [name, at] : by_forms->at) {
+    const auto apart = alive->at_apart.find(name);
+    const bool is_apart = apart != alive->at_apart.end() && !formed.count(name);
+    const int64_t most = is_apart ? apart->second : at;
     int64_t& room = rooms[name];
     room = std::clamp<int64_t>(direct->most - most, 0, room);
   }
@@ -252,8 +276,8 @@ IRModule grow_scratch_room(IRModule module) {
     }
   if (rooms.empty()) return module;
   // The peak that there is anyway, at least: calls in place lower it. What is alive, at most.
-  const auto least = alive_at_calls(lowered(module, rooms), rooms);
-  const auto most = alive_at_calls(lowered(module, rooms, false), rooms);
+  const auto least = alive_at_calls(module, lowered(module, rooms), rooms);
+  const auto most = alive_at_calls(module, lowered(module, rooms, false), rooms);
   if (!least || !most) return module;
   int64_t peak = least->most;
   for (const auto& [name, alive] : least->at) peak = std::max(peak, alive + taken.at(name));
