@@ -400,6 +400,33 @@ TEST(DefaultSchedule, RowsStayTogether) {
   }
 }
 
+// Loops over rows go around what a row is computed in, so they are no vectors.
+TEST(DefaultSchedule, ANumberOfEachRowIsComputedInItsRow) {
+  const auto x = tensor("x", {591, 197}), out = tensor("out", {591, 197}),
+             sum = tensor("squares", {591}), scale = tensor("scale", {591});
+  const Ref<PrimFunc> kernel = function(
+      {x, out}, {sum, scale},
+      {compute(
+           "squares", sum, {int64(591), int64(197)},
+           [&](const std::vector<Expr>& i) { return load(x, i) * load(x, i); }, 1),
+       compute("scale", scale, scale->shape,
+               [&](const std::vector<Expr>& i) { return imm(kFloat32, 1.0) / load(sum, i); }),
+       compute("out", out, out->shape, [&](const std::vector<Expr>& i) {
+         return call(IntrinsicId::kExp, {load(x, i) * load(scale, {i[0]})});
+       })});
+  for (const char* target : kTargets) {
+    const Schedule s = check_schedule(kernel, target);
+    EXPECT_GT(count(s, ForKind::kVectorized), 0) << dump(*s.func());
+    walk<For>(s.func()->body, [&](const For& loop) {
+      if (loop.kind != ForKind::kVectorized) return;
+      walk<For>(loop.body, [&](const For& inner) {
+        ADD_FAILURE() << target << ": loop over " << inner.loop_var->name << " in a vector\n"
+                      << dump(*s.func());
+      });
+    });
+  }
+}
+
 TEST(DefaultSchedule, Elementwise) {
   for (const char* target : kTargets) {
     const auto x = tensor("x", {3, 5, 37}), y = tensor("y", {1, 5, 1});
