@@ -60,8 +60,12 @@ Value lower_softmax(BlockBuilder& builder, const Call& call) {
   });
   const Operand sum = along.reduce(kernel, kernel.out_name() + "_expsum", tir::sum_reducer(),
                                    [&](const Indices& at) { return exps(at); });
+  // One division a row. A sum is at least 1, so its reciprocal is a normal number.
+  const Operand scale =
+      kernel.compute(kernel.out_name() + "_scale", along.outer,
+                     [&](const Indices& i) { return imm(x.dtype, 1.0) / sum(i); });
   return kernel.emit({kernel.compute(kernel.out_name() + "_norm", x.shape, [&](const Indices& at) {
-    return exps(at) / sum(along.drop(at));
+    return exps(at) * scale(along.drop(at));
   })});
 }
 
