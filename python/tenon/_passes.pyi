@@ -428,6 +428,12 @@ def LiftScratch() -> Pass:
     Form: lowered. Precision: exact.
     """
 
+def ElideConcats() -> Pass:
+    """Lets kernels write their results where a concatenation wants them.
+
+    Form: lowered. Precision: exact.
+    """
+
 def PlanMemory(*, work_limit: int = 500000000) -> Pass:
     """Places every allocation of `main` in one workspace.
 

@@ -14,6 +14,7 @@
 #include "tenon/graph/partition_passes.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
+#include "tenon/memory/elide_concats.h"
 #include "tenon/memory/plan_module.h"
 #include "tenon/memory/scratch_room.h"
 #include "tenon/script/pattern_file.h"
@@ -544,6 +545,8 @@ std::vector<Row> make_rows() {
        kReassociating, tir::hoist_factors},
       {"LiftScratch", "makes large buffers of kernels parameters that `main` allocates",
        Form::kLowered, kExact, tir::lift_scratch},
+      {"ElideConcats", "lets kernels write their results where a concatenation wants them",
+       Form::kLowered, kExact, memory::elide_concats},
       {"PlanMemory",
        "places every allocation of `main` in one workspace",
        Form::kLowered,

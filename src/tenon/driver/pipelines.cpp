@@ -92,6 +92,7 @@ static constexpr PipelineStep kLower[] = {
     {"Simplify", "what the bindings left in indices"},
     {"HoistFactors", "sums are plain loops, and their registers still buffers"},
     {"LiftScratch", "scratch of kernels is planned with everything else"},
+    {"ElideConcats", "all that is alive beside the tensors is known now"},
     {"PlanMemory", "every allocation is known now, and none is made after it"},
     {"OutlineMain", "code generation is slow on functions of many thousand statements"},
     {"BoundLoops", "loops are plain, and vectors not yet made"},

@@ -171,6 +171,19 @@ class WorkspaceViews final : public Rewriter {
 
 ModuleProblem extract_problem(const tir::PrimFunc& function) { return Liveness().run(function); }
 
+std::vector<int64_t> alive_bytes(const ModuleProblem& problem) {
+  std::vector<int64_t> change(static_cast<size_t>(problem.steps) + 1);
+  for (const SymbolicAllocation& buffer : problem.allocations) {
+    const auto bytes = as_int(buffer.bytes);
+    if (!bytes) return {};
+    const int64_t padded = align_up(*bytes, buffer.alignment);
+    change[static_cast<size_t>(buffer.lower)] += padded;
+    change[static_cast<size_t>(buffer.upper)] -= padded;
+  }
+  for (size_t step = 1; step < change.size(); ++step) change[step] += change[step - 1];
+  return change;
+}
+
 namespace {
 
 /// A plan of the whole: places in one range of bytes, in which the pools lie one after another.

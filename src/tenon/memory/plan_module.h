@@ -25,6 +25,9 @@ struct ModuleProblem {
 };
 ModuleProblem extract_problem(const tir::PrimFunc& function);
 
+/// Bytes that are alive at each step, and 0 at the end; nothing where a size is not constant.
+std::vector<int64_t> alive_bytes(const ModuleProblem& problem);
+
 /// Places the allocations of the entry function (attr `tenon.entry`) in a new last parameter
 /// `workspace`, a buffer of uint8, and makes views of them. Attrs of the function then say
 /// `tenon.workspace_bytes` (an integer, or an expression of the symbolic dimensions),

@@ -48,20 +48,6 @@ Rooms::iterator room_of(const IRModule& program, const tir::CallTir& call, Rooms
   return name ? rooms.find(*name) : rooms.end();
 }
 
-/// Bytes that are alive at each step; nothing where a size is not constant.
-std::vector<int64_t> alive_bytes(const ModuleProblem& problem) {
-  std::vector<int64_t> change(static_cast<size_t>(problem.steps) + 1);
-  for (const SymbolicAllocation& buffer : problem.allocations) {
-    const auto bytes = as_int(buffer.bytes);
-    if (!bytes) return {};
-    const int64_t padded = align_up(*bytes, buffer.alignment);
-    change[static_cast<size_t>(buffer.lower)] += padded;
-    change[static_cast<size_t>(buffer.upper)] -= padded;
-  }
-  for (size_t step = 1; step < change.size(); ++step) change[step] += change[step - 1];
-  return change;
-}
-
 /// Whether the kernel makes integers of floats that it reads or computes: places of elements that
 /// follow from sizes alone are none.
 bool rounds_to_integers(const tir::PrimFunc& kernel) {

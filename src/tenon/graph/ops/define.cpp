@@ -368,9 +368,8 @@ Value KernelOf::emit(const std::vector<Operand>& results) {
           fmt::format("the lowering of `{}` gives {}, its type rule {}", call_.op->name,
                       outputs[i].dtype.str(), out_types_[i]->dtype.str()));
   }
-  Attrs attrs;
-  attrs.set("op_pattern", static_cast<int64_t>(call_.op->fusion));
-  tir::Kernel kernel = finish(outputs, std::move(attrs), call_.origin);
+  set_attr("op_pattern", static_cast<int64_t>(call_.op->fusion));
+  tir::Kernel kernel = finish(outputs, attrs_, call_.origin);
   const Origin before = builder_.origin();
   if (call_.origin) builder_.set_origin(call_.origin);
   Value result =

@@ -122,6 +122,8 @@ class KernelOf : public tir::KernelBuilder {
   const Call& call() const { return call_; }
   /// `T_name`, for the buffer of the result.
   std::string out_name() const { return "T_" + name_; }
+  /// An attribute of the kernel.
+  void set_attr(const std::string& name, AttrValue value) { attrs_.set(name, std::move(value)); }
   /// Emits `R.call_tir` of the kernel with these results; what was computed wide is rounded.
   Value emit(const std::vector<Operand>& outputs);
   /// One result, defined as a sum of products over `extents`. `element` gives them in the dtype
@@ -140,6 +142,7 @@ class KernelOf : public tir::KernelBuilder {
   std::vector<Ref<TensorType>> out_types_;
   std::vector<Value> args_;
   std::map<const Node*, Operand> known_;
+  Attrs attrs_;
 };
 
 /// The scalar constant `value` as an expression, where it is a constant of one element.

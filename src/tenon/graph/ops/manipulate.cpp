@@ -5,6 +5,7 @@
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/assumed_dims.h"
 #include "tenon/graph/ops/define.h"
+#include "tenon/tir/concat.h"
 
 namespace tenon::graph {
 
@@ -407,6 +408,7 @@ Value lower_concat(BlockBuilder& builder, const Call& call) {
   if (tensors.empty()) tensors.push_back(kernel.value(tuple_values(call.args[0])[0], "x0"));
   const size_t axis =
       axis_of(call, attrs_as<ConcatAttrs>(call).axis, static_cast<int64_t>(kernel.shape().size()));
+  kernel.set_attr(tir::kConcatAxis, static_cast<int64_t>(axis));
   return kernel.emit_compute([&](const Indices& i) {
     // From the last tensor to the first: each takes what lies below the start of the next.
     std::vector<Expr> starts = {int64(0)};
