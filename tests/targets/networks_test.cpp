@@ -12,6 +12,7 @@
 #include "tenon/driver/verify.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/script/parser.h"
+#include "tenon/support/remarks.h"
 
 namespace tenon::testing_targets {
 namespace {
@@ -129,6 +130,39 @@ Network convolutions() {
   }
   n.output(fmt::format("R.nn.conv1d({}, {}, padding=[1, 1])", n.input("(2, 6, 20)"),
                        n.weight("(9, 6, 3)")));
+  return n;
+}
+
+/// Convolutions whose results are joined: where they lie in the whole, and where they cannot.
+Network joined_convolutions() {
+  Network n;
+  const auto conv = [&](const std::string& x, int in, int out, int kernel) {
+    const std::string w = n.weight(fmt::format("({}, {}, {}, {})", out, in, kernel, kernel));
+    return n.value(
+        fmt::format("R.nn.relu(R.add(R.nn.conv2d({}, {}, padding=[{p}, {p}, {p}, {p}]), {}))", x, w,
+                    n.weight(fmt::format("(1, {}, 1, 1)", out)), fmt::arg("p", kernel / 2)));
+  };
+  const auto join = [&](const std::string& parts) {
+    return n.value(fmt::format("R.concat(({}), axis=1)", parts));
+  };
+  const std::string x = n.input("(1, 16, 7, 9)");
+  // Branches, each part read once; then one of them inside of the next whole.
+  const std::string a = join(conv(x, 16, 16, 1) + ", " + conv(x, 16, 32, 3));
+  const std::string b = join(a + ", " + conv(x, 16, 16, 3));
+  n.output(fmt::format("R.nn.max_pool2d({}, pool_size=[2, 2])", conv(b, 64, 16, 1)));
+  // A part that the next one is computed from.
+  const std::string c = conv(x, 16, 32, 3), d = conv(c, 32, 16, 1);
+  n.output(conv(join(c + ", " + d), 48, 16, 3));
+  // The same part twice, one that is read later, an input, channels that fill no block.
+  const std::string e = conv(x, 16, 16, 1), f = conv(x, 16, 16, 3);
+  n.output(conv(join(e + ", " + e), 32, 16, 1));
+  n.output(fmt::format("R.add({}, {})", conv(join(f + ", " + conv(x, 16, 16, 1)), 32, 16, 1), f));
+  n.output(conv(join(x + ", " + conv(x, 16, 16, 1)), 32, 16, 1));
+  n.output(join(conv(x, 16, 10, 1) + ", " + conv(x, 16, 7, 3)));
+  // Several images, and a result of the program.
+  const std::string y = n.input("(2, 16, 4, 4)");
+  n.output(conv(join(conv(y, 16, 16, 1) + ", " + conv(y, 16, 16, 3)), 32, 16, 1));
+  n.output(join(conv(x, 16, 16, 1) + ", " + conv(x, 16, 32, 3)));
   return n;
 }
 
@@ -263,6 +297,7 @@ constexpr Kind kKinds[] = {{"packed_products", packed_products},
                            {"products_of_inputs", products_of_inputs},
                            {"symbolic_products", symbolic_products},
                            {"convolutions", convolutions},
+                           {"joined_convolutions", joined_convolutions},
                            {"depthwise_convolutions", depthwise_convolutions},
                            {"windows_and_reductions", windows_and_reductions},
                            {"moved_elements", moved_elements},
@@ -308,6 +343,22 @@ INSTANTIATE_TEST_SUITE_P(Targets, Networks,
                            return fmt::format("{}_{}", std::get<0>(info.param).name,
                                               std::get<1>(info.param).name);
                          });
+
+class Joins : public testing::TestWithParam<TestTarget> {};
+
+TEST_P(Joins, AreElided) {
+  CompileRequest request;
+  request.target = resolve(std::string(GetParam().description));
+  const LoweredModule lowered = lower(joined_convolutions().module(), request);
+  int elided = 0;
+  for (const Remark& remark : lowered.pipeline.remarks)
+    elided += remark.pass == "ElideConcats" && remark.verdict == "elided";
+  // The two of the first branches, and the one of which a part is computed from another.
+  EXPECT_GE(elided, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Joins, testing::ValuesIn(kTargets),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Machines, ThatDoNotRunHereAreNamed) {
   for (const TestTarget& one : kTargets) {

@@ -12,6 +12,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/concat.h"
 
 namespace tenon::graph {
 
@@ -200,7 +201,24 @@ class Grouper {
       return "injective-into-epilogue";
     if (group.has_reduction && has_window(users) && ends_contraction(member))
       return "read-by-a-window";
+    if (group.members.size() == 1 && (ends_contraction(member) || joins_results(member)) &&
+        joins_results(members_[static_cast<size_t>(group.members[0])]))
+      return "part-of-a-concat";
     return "";
+  }
+
+  /// Whether the member joins results of kernels, each of which can write where its own lies in the
+  /// whole (ElideConcats): then what is computed on one belongs to what makes it.
+  bool joins_results(const Member& member) const {
+    const auto kernel = module_.find<tir::PrimFunc>(member.call->args[0].as<FuncRef>()->name);
+    if (!tir::concat_parts(*kernel)) return false;
+    const auto& parts = member.call->args.at(1).as<Tuple>()->values;
+    return std::all_of(parts.begin(), parts.end(), [&](const Value& part) {
+      const auto found = index_.find(part.get());
+      if (found == index_.end() || escapes_[static_cast<size_t>(found->second)]) return false;
+      const Member& made = members_[static_cast<size_t>(found->second)];
+      return made.kind > FusionKind::kInjective || ends_contraction(made) || joins_results(made);
+    });
   }
 
   /// Whether one of these reads an element of its operand several times, as a window does that moves by
