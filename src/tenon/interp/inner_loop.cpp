@@ -61,10 +61,14 @@ class Body {
 
   bool is_move(const Instr& load, const Instr& store) const {
     if (load.dst != store.dst) return false;
-    const DType from = code_.accesses[static_cast<size_t>(load.a)].element;
     if (load.op == Op::kLoadF) return store.op == Op::kStoreF;
-    return (load.op == Op::kLoadI64 || load.op == Op::kLoadI32) && store.op == Op::kStoreAt &&
-           code_.accesses[static_cast<size_t>(store.a)].element == from;
+    // Only of these is `a` an access.
+    if ((load.op != Op::kLoadI64 && load.op != Op::kLoadI32) || store.op != Op::kStoreAt)
+      return false;
+    const auto element = [&](const Instr& instr) {
+      return code_.accesses[static_cast<size_t>(instr.a)].element;
+    };
+    return element(load) == element(store);
   }
 
   // What the first `count` instructions load into the slot, or a value from outside of the loop.
