@@ -206,7 +206,7 @@ class Eliding {
       const auto part = region ? all.find(region->buffer->data.get()) : all.end();
       if (part == all.end() || !is_whole(*region) || !part->second.only_regions ||
           part->second.last != at || placement.has(region->buffer.get()) ||
-          region->buffer->alignment > tir::kConcatAlignment)
+          region->buffer->alignment > std::min(result->buffer->alignment, tir::kConcatAlignment))
         return std::nullopt;
       placement.add(region->buffer, parts.starts[i]);
       first = std::min(first, part->second.allocated);
