@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "tenon/graph/transforms.h"
 #include "tenon/memory/plan_module.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/concat.h"
@@ -24,8 +25,8 @@ using tir::Stmt;
 /// How the statements of a function use one allocation.
 struct Uses {
   Ref<Buffer> buffer;
-  size_t allocated = 0, first = 0, last = 0;  // statements
-  bool only_regions = true;                   // of calls at the top level
+  size_t allocated = 0, first = 0, last = 0;  // indices of statements
+  bool only_regions = true;                   // each use is an argument of a call at the top level
 };
 
 using UsesOf = std::map<const Node*, Uses>;  // by pointer; looked up only
@@ -63,15 +64,14 @@ UsesOf uses_of(const std::vector<Stmt>& stmts) {
         other(arg);
         continue;
       }
-      note(region->buffer->data.get(),
-           out.count(region->buffer->data.get()) &&
-               out[region->buffer->data.get()].buffer.same_as(region->buffer));
+      const auto found = out.find(region->buffer->data.get());
+      if (found != out.end()) note(found->first, found->second.buffer.same_as(region->buffer));
     }
   }
   return out;
 }
 
-/// The statements with parts of `whole` in the place of buffers.
+/// Rewrites calls: regions of `whole` in the place of the parts.
 class Placement {
  public:
   Placement(Ref<Buffer> whole, size_t axis) : whole_(std::move(whole)), axis_(axis) {}
@@ -144,8 +144,7 @@ class Eliding {
       const auto entry = cast<tir::PrimFunc>(function);
       if (entry && entry->attrs.flag("tenon.entry")) elide_in(name, entry);
     }
-    drop_unused();
-    return std::move(module_);
+    return is_changed_ ? graph::eliminate_dead_code(std::move(module_)) : std::move(module_);
   }
 
  private:
@@ -174,10 +173,10 @@ class Eliding {
         continue;
       }
       tell(*call, "elided", "");
-      called_.insert(call->callee->name);
-      stmts = *placed;  // one less; those behind it are where they were, or before
+      is_changed_ = true;
+      stmts = *placed;
       entry = changed;
-      at = 0;
+      at = 0;  // statements have other places now
     }
     module_.set(name, entry);
   }
@@ -245,24 +244,17 @@ class Eliding {
     return true;
   }
 
-  /// Kernels that nothing calls any more.
-  void drop_unused() {
-    std::set<std::string> used;
-    for (const auto& [name, function] : module_.functions())
-      walk<GlobalVar>(NodePtr(function),
-                      [&](const GlobalVar& global) { used.insert(global.name); });
-    for (const std::string& name : called_)
-      if (!used.count(name) && module_.find<tir::PrimFunc>(name)->is_private) module_.erase(name);
-  }
-
   IRModule module_;
-  bool shares_memory_ = false;
+  bool is_changed_ = false;
+  bool shares_memory_ = false;     // an output with an input
   std::set<const Node*> results_;  // of the entry; looked up only
-  std::set<std::string> called_;   // by calls that are gone
 };
 
 }  // namespace
 
-IRModule elide_concats(IRModule module) { return Eliding(std::move(module)).run(); }
+IRModule elide_concats(IRModule module) {
+  if (module.attrs.contains("pools")) return module;
+  return Eliding(std::move(module)).run();
+}
 
 }  // namespace tenon::memory
