@@ -96,31 +96,36 @@ void keep_exact(const IRModule& module, const ModuleProblem& problem, Rooms& roo
 
 using Kernels = std::map<std::string, Ref<tir::PrimFunc>>;
 
-/// The form of one of a kernel's blocks, in several blocks of tiles; nothing where none takes one.
-std::optional<tir::GivenPlan> form_of(const tir::PrimFunc& kernel, const Target& target) {
-  std::optional<tir::GivenPlan> found;
+/// The forms that a kernel's blocks take where there are `room` bytes for each.
+std::vector<std::pair<Ref<tir::Block>, tir::WinogradChoice>> forms_of(
+    const tir::PrimFunc& kernel, const Target& target,
+    int64_t room = std::numeric_limits<int64_t>::max()) {
+  std::vector<std::pair<Ref<tir::Block>, tir::WinogradChoice>> out;
   walk<tir::Block>(kernel.body, [&](const tir::Block& block) {
-    if (found) return;
-    auto choice = tir::choose_winograd(block, target, std::numeric_limits<int64_t>::max());
-    if (!choice) return;
-    choice->block_tiles = (choice->block_tiles + 1) / 2;
-    choice->tasks = 1;
-    found.emplace();
-    found->block = block.name;
-    found->algorithm = tir::BlockPlan::Algorithm::kWinograd;
-    found->winograd = choice;
+    if (const auto choice = tir::choose_winograd(block, target, room))
+      out.emplace_back(ref_to(&block), *choice);
   });
-  return found;
+  return out;
 }
 
-/// The memory that the forms of a kernel's blocks take where there is any; 0: none takes one.
+/// The form of one of a kernel's blocks, in several blocks of tiles; nothing where none takes one.
+std::optional<tir::GivenPlan> form_of(const tir::PrimFunc& kernel, const Target& target) {
+  const auto forms = forms_of(kernel, target);
+  if (forms.empty()) return std::nullopt;
+  tir::GivenPlan form;
+  form.block = forms[0].first->name;
+  form.algorithm = tir::BlockPlan::Algorithm::kWinograd;
+  form.winograd = forms[0].second;
+  form.winograd->block_tiles = (form.winograd->block_tiles + 1) / 2;
+  form.winograd->tasks = 1;
+  return form;
+}
+
+/// The most memory that a form of a kernel's blocks takes where there is any; 0: none takes one.
 int64_t wanted_bytes(const tir::PrimFunc& kernel, const Target& target) {
   int64_t most = 0;
-  walk<tir::Block>(kernel.body, [&](const tir::Block& block) {
-    if (const auto choice =
-            tir::choose_winograd(block, target, std::numeric_limits<int64_t>::max()))
-      most = std::max(most, tir::winograd_bytes(block, *choice));
-  });
+  for (const auto& [block, choice] : forms_of(kernel, target))
+    most = std::max(most, tir::winograd_bytes(*block, choice));
   return most;
 }
 
@@ -255,10 +260,8 @@ IRModule grow_scratch_room(IRModule module) {
         kernel && kernel->attrs.contains(tir::kLayoutFreeBuffers)) {
       const int64_t room = kernel->attrs.get<int64_t>(tir::kScratchRoom)
                                .value_or(std::numeric_limits<int64_t>::max());
-      walk<tir::Block>(kernel->body, [&](const tir::Block& block) {
-        if (const auto choice = tir::choose_winograd(block, target, room))
-          taken[name] = rooms[name] = tir::winograd_bytes(block, *choice);
-      });
+      for (const auto& [block, choice] : forms_of(*kernel, target, room))
+        taken[name] = rooms[name] = tir::winograd_bytes(*block, choice);
     }
   if (rooms.empty()) return module;
   // The peak that there is anyway, at least: calls in place lower it. What is alive, at most.
