@@ -62,7 +62,7 @@ class Body {
   bool is_move(const Instr& load, const Instr& store) const {
     if (load.dst != store.dst) return false;
     if (load.op == Op::kLoadF) return store.op == Op::kStoreF;
-    // Only of these is `a` an access.
+    // `a` is an access in loads and stores only.
     if ((load.op != Op::kLoadI64 && load.op != Op::kLoadI32) || store.op != Op::kStoreAt)
       return false;
     const auto element = [&](const Instr& instr) {

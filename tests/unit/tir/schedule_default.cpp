@@ -400,8 +400,8 @@ TEST(DefaultSchedule, RowsStayTogether) {
   }
 }
 
-// Loops over rows go around what a row is computed in, so they are no vectors.
-TEST(DefaultSchedule, ANumberOfEachRowIsComputedInItsRow) {
+// `scale` has one value a row: no loop of it may become a vector of whole rows.
+TEST(DefaultSchedule, LoopsOverRowsAreNoVectors) {
   const auto x = tensor("x", {591, 197}), out = tensor("out", {591, 197}),
              sum = tensor("squares", {591}), scale = tensor("scale", {591});
   const Ref<PrimFunc> kernel = function(

@@ -299,13 +299,13 @@ class DefaultScheduler {
       if (bytes <= model_.stack_row_bytes) sch_.set_scope(block, 0, "local");
     }
     for (const RowReduction& reduction : split) finish_row_reduction(sch_, reduction, model_);
-    // A number of the whole row has no loop of its own.
-    const auto is_number = [&](const BlockRV& block) {
+    // A value that is computed once a row has no loop in the row: its last loop is one over rows.
+    const auto is_once_a_row = [&](const BlockRV& block) {
       return loops_of(find_block(sch_.func()->body, block.name)).back()->loop_var.same_as(row.var);
     };
     for (const BlockRV& block : all)
       if (is_spatial(*sch_.get(block)) && !sch_.get(block)->name.ends_with("_init") &&
-          !is_number(block))
+          !is_once_a_row(block))
         attempt(sch_, [&] { vectorize_last_axis(sch_, block, target_); });
   }
 
