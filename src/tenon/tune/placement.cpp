@@ -649,57 +649,64 @@ IRModule annotate_placement(IRModule module, const UserPlacement& user) {
   return graph::drop_unused_kernels(left.in(std::move(module)));
 }
 
+std::vector<Found> placed_matches(const IRModule& module, const Ref<Function>& function) {
+  const UserPlacement::Providers placement =
+      graph::providers_of(function->attrs, kPlacement, function->origin);
+  std::set<std::string> missing;
+  for (const auto& [variable, provider] : placement)
+    if (provider != kNoProvider) missing.insert(variable);
+  std::vector<Found> out;
+  if (missing.empty()) return out;
+  const PlacementSearch search(module, function);
+  std::unordered_map<const Node*, std::string> taken;
+  walk<Binding>(function->body, [&](const Binding& binding) {
+    const std::string& variable = binding.var->name;
+    if (!missing.count(variable)) return;
+    missing.erase(variable);
+    const std::string& wanted = placement.at(variable);
+    const Origin origin = origin_of(binding);
+    const std::string backend_name = graph::backend_part(wanted);
+    const auto backend = graph::find_backend(backend_name);
+    if (!backend)
+      throw CompileError(kBadPlacement, origin,
+                         "placement of `{}`: no back end `{}`; there are: {}", variable,
+                         backend_name, list_of(backend_names()));
+    const std::string pattern = wanted == backend->name ? "" : wanted;
+    std::string why;
+    for (Found& found : search.at(*backend, Ref<Binding>(&binding), pattern)) {
+      if (!found.verdict.accepted) {
+        why += (why.empty() ? "" : "; ") + found.name() + ": " + found.verdict.code +
+               (found.verdict.words.empty() ? "" : ": " + found.verdict.words);
+        continue;
+      }
+      for (const Ref<Binding>& part : found.match.bindings) {
+        const auto [other, is_new] = taken.emplace(part->var.get(), variable);
+        if (!is_new)
+          throw CompileError(kBadPlacement, origin,
+                             "placements of `{}` and `{}` overlap: both take `{}`", other->second,
+                             variable, part->var->name);
+      }
+      out.push_back(std::move(found));
+      return;
+    }
+    throw CompileError(kBadPlacement, origin, "placement of `{}`: {}", variable,
+                       why.empty() ? "`" + wanted + "` does not match here" : why);
+  });
+  if (!missing.empty())
+    throw CompileError(kBadPlacement, function->origin,
+                       "attribute `placement` names `{}`, which nothing is bound to",
+                       *missing.begin());
+  return out;
+}
+
 IRModule dispatch_placement(IRModule module) {
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     auto function = cast<Function>(base);
-    if (!function) continue;
-    if (!function->attrs.contains(kPlacement)) continue;
-    const UserPlacement::Providers placement =
-        graph::providers_of(function->attrs, kPlacement, function->origin);
-    std::set<std::string> missing;
-    for (const auto& [variable, provider] : placement)
-      if (provider != kNoProvider) missing.insert(variable);
-    const PlacementSearch search(module, function);
+    if (!function || !function->attrs.contains(kPlacement)) continue;
     std::vector<graph::Replacement> replacements;
-    std::unordered_map<const Node*, std::string> taken;
-    walk<Binding>(function->body, [&](const Binding& binding) {
-      const std::string& variable = binding.var->name;
-      if (!missing.count(variable)) return;
-      missing.erase(variable);
-      const std::string& wanted = placement.at(variable);
-      const Origin origin = origin_of(binding);
-      const std::string backend_name = graph::backend_part(wanted);
-      const auto backend = graph::find_backend(backend_name);
-      if (!backend)
-        throw CompileError(kBadPlacement, origin,
-                           "placement of `{}`: no back end `{}`; there are: {}", variable,
-                           backend_name, list_of(backend_names()));
-      const std::string pattern = wanted == backend->name ? "" : wanted;
-      std::string why;
-      for (Found& found : search.at(*backend, Ref<Binding>(&binding), pattern)) {
-        if (!found.verdict.accepted) {
-          why += (why.empty() ? "" : "; ") + found.name() + ": " + found.verdict.code +
-                 (found.verdict.words.empty() ? "" : ": " + found.verdict.words);
-          continue;
-        }
-        for (const Ref<Binding>& part : found.match.bindings) {
-          const auto [other, is_new] = taken.emplace(part->var.get(), variable);
-          if (!is_new)
-            throw CompileError(kBadPlacement, origin,
-                               "placements of `{}` and `{}` overlap: both take `{}`", other->second,
-                               variable, part->var->name);
-        }
-        replacements.push_back({std::move(found.match), std::move(found.composite)});
-        return;
-      }
-      throw CompileError(kBadPlacement, origin, "placement of `{}`: {}", variable,
-                         why.empty() ? "`" + wanted + "` does not match here" : why);
-    });
-    if (!missing.empty())
-      throw CompileError(kBadPlacement, function->origin,
-                         "attribute `placement` names `{}`, which nothing is bound to",
-                         *missing.begin());
+    for (Found& found : placed_matches(module, function))
+      replacements.push_back({std::move(found.match), std::move(found.composite)});
     module.set(name, with(*graph::with_composites(module, function, replacements),
                           [&](Function& copy) { copy.attrs.erase(kPlacement); }));
   }

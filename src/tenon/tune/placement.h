@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tenon/graph/user_placement.h"
+#include "tenon/tune/placement_search.h"
 
 namespace tenon::tune {
 
@@ -42,8 +43,11 @@ inline constexpr const char* kNoPattern = "no-pattern";
 /// \throws CompileError (kBadPlacement) where user placement names what is not there or cannot be.
 IRModule annotate_placement(IRModule module, const graph::UserPlacement& user);
 
-/// Makes a composite of each match that attr `placement` names, and takes the attribute out.
+/// The matches that attr `placement` of the function names, in the order of its bindings.
 /// \throws CompileError (kBadPlacement) where there is no such match, or two overlap.
+std::vector<Found> placed_matches(const IRModule& module, const Ref<graph::Function>& function);
+
+/// Makes a composite of each, and takes the attribute out. \throws as placed_matches.
 IRModule dispatch_placement(IRModule module);
 
 /// The back ends that may be used: the user's, and the libraries called by name that are
