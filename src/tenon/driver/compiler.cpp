@@ -330,11 +330,21 @@ static void check_lowered(const IRModule& module, const Pipeline& pipeline) {
                      "the pipeline ends with a module in {} form; expected lowered", name_of(form));
 }
 
+// What passes read of the request in the module.
+static IRModule with_request(IRModule module, const CompileRequest& request) {
+  if (!request.measured.empty()) {
+    graph::UserPlacement user = graph::UserPlacement::of(module);
+    user.measured = request.measured;
+    module = user.in(std::move(module));
+  }
+  return with_target(std::move(module), request.target);
+}
+
 PipelineInput pipeline_input(IRModule module, const CompileRequest& request) {
   module = with_entry(std::move(module));
   if (!request.backends.empty()) module = run_backends(std::move(module), request);
   Pipeline passes = pipeline_for(module, request);
-  return {with_target(std::move(module), request.target), std::move(passes)};
+  return {with_request(std::move(module), request), std::move(passes)};
 }
 
 // The pass as it stands in the pipeline, with the plans. What comes of them shows in the program; its
@@ -384,8 +394,8 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
     run.insert(plan, ask_scratch(request.libraries));
   }
   PlanWatch watch;
-  lowered.pipeline = run_pipeline(with_target(std::move(module), request.target), run,
-                                  watch.around(request.pipeline));
+  lowered.pipeline =
+      run_pipeline(with_request(std::move(module), request), run, watch.around(request.pipeline));
   lowered.plan = watch.take();
   check_lowered(lowered.pipeline.module, pipeline);
   lowered.offload = offload_of(lowered.pipeline.remarks, libs);

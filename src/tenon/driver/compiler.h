@@ -14,6 +14,7 @@
 #include "tenon/driver/offload.h"
 #include "tenon/driver/program_plan.h"
 #include "tenon/graph/backend.h"
+#include "tenon/graph/user_placement.h"
 #include "tenon/ir/pass.h"
 #include "tenon/runtime/program.h"
 #include "tenon/support/remarks.h"
@@ -81,7 +82,8 @@ struct CompileRequest {
   /// the program asks.
   std::shared_ptr<const backend::Libraries> libraries = {};
   std::shared_ptr<const tir::GivenPlans> plans = {};  // of blocks; null: none are given
-  std::vector<graph::Backend> backends = {};          // that take parts of the graph, in this order
+  graph::UserPlacement::Providers measured = {};  // parts of the graph (UserPlacement::measured)
+  std::vector<graph::Backend> backends = {};      // that take parts of the graph, in this order
 };
 
 /// A module lowered as far as code generation needs it, and what is known about it.

@@ -25,6 +25,7 @@
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/plan_file.h"
 #include "tenon/tune/job.h"
+#include "tenon/tune/part.h"
 
 namespace tenon {
 
@@ -400,14 +401,16 @@ CompileRequest ModelOptions::request(const std::string& path, const std::string&
     check_target(given, request.target);
   }
   // Behind those of a file, which come first where both are for a block.
-  for (const auto& [kernel, text] : tuned_plans(request.target))
+  Tuned choices = tuned_choices(request.target);
+  request.measured = std::move(choices.measured);
+  for (const auto& [kernel, text] : choices.plans)
     for (tir::GivenPlan& each : tune::plans_of(text, kernel, tuned))
       given.plans.push_back(std::move(each));
   request.plans = std::make_shared<const tir::GivenPlans>(std::move(given));
   return request;
 }
 
-std::map<std::string, std::string> ModelOptions::tuned_plans(const Target& target) const {
+ModelOptions::Tuned ModelOptions::tuned_choices(const Target& target) const {
   if (tuned.empty()) return {};
   const tune::Database database(tuned, tune::Database::Open::kRead);
   const std::map<std::string, std::string> machines = database.machines(target.str());
@@ -428,9 +431,10 @@ std::map<std::string, std::string> ModelOptions::tuned_plans(const Target& targe
     return {};
   }
   const std::string kind = machine.empty() ? machines.begin()->first : machine;
-  std::map<std::string, std::string> out;
+  Tuned out;
+  out.measured = tune::measured_parts(database, target.str(), kind);
   for (const auto& [kernel, choice] : database.choices(target.str(), kind))
-    out.emplace(kernel, choice.plan);
+    if (!tune::is_part_hash(kernel)) out.plans.emplace(kernel, choice.plan);
   return out;
 }
 

@@ -94,10 +94,15 @@ struct ModelOptions {
   /// lowered from `prepared`, does not use. `opened`: the libraries, where they are linked.
   void warn_of_unused(const IRModule& prepared, const PipelineResult& lowered,
                       const backend::Libraries* opened) const;
-  /// The plans of --tuned, by the hashes of kernels. The same for the same database, on every host.
-  /// \throws CompileError (kBadDatabase) where they are of several kinds of machines, and none or
+  /// What a database says of kernels and of parts of a graph.
+  struct Tuned {
+    std::map<std::string, std::string> plans;  // by the hashes of kernels
+    graph::UserPlacement::Providers measured;
+  };
+  /// That of --tuned. The same for the same database, on every host.
+  /// \throws CompileError (kBadDatabase) where it is of several kinds of machines, and none or
   /// another is named.
-  std::map<std::string, std::string> tuned_plans(const Target& target) const;
+  Tuned tuned_choices(const Target& target) const;
   /// Writes the plans that were taken, where a file for them is given.
   void write_plans(const std::vector<Remark>& remarks, const Target& target) const;
 

@@ -237,7 +237,7 @@ class CachedProgram {
       key.add("folder", std::filesystem::current_path().string());  // of files that passes name
     }
     if (!model.plan.empty()) key.add("plan", read_file(model.plan));
-    for (const auto& [kernel, plan] : model.tuned_plans(target)) key.add(kernel, plan);
+    for (const auto& [kernel, plan] : model.tuned_choices(target).plans) key.add(kernel, plan);
     key.add("fp", model.fp);
     key.add("max_steps", model.max_steps ? std::to_string(*model.max_steps) : "");
     for (const std::string& file : model.params)

@@ -9,6 +9,7 @@ static constexpr const char* kBackends = "libs";
 static constexpr const char* kLibraries = "call_by_name";
 static constexpr const char* kNodes = "place";
 static constexpr const char* kKernelNodes = "place_kernels";
+static constexpr const char* kMeasured = "place_measured";
 
 static std::vector<std::string> names_of(const Attrs& attrs, const char* name) {
   const AttrValue* value = attrs.find(name);
@@ -40,7 +41,7 @@ UserPlacement::Providers providers_of(const Attrs& attrs, const char* name, cons
 UserPlacement UserPlacement::of(const IRModule& module) {
   const Attrs& attrs = module.attrs;
   return {names_of(attrs, kBackends), names_of(attrs, kLibraries), providers_of(attrs, kNodes, {}),
-          providers_of(attrs, kKernelNodes, {})};
+          providers_of(attrs, kKernelNodes, {}), providers_of(attrs, kMeasured, {})};
 }
 
 IRModule UserPlacement::in(IRModule module) const {
@@ -57,6 +58,7 @@ IRModule UserPlacement::in(IRModule module) const {
   put(kLibraries, libraries, AttrList(libraries.begin(), libraries.end()));
   put(kNodes, nodes, map(nodes));
   put(kKernelNodes, kernels, map(kernels));
+  put(kMeasured, measured, map(measured));
   return module;
 }
 

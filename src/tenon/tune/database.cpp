@@ -183,6 +183,15 @@ void Database::add(const MeasureKey& key, const Measurement& measurement) {
       .step();
 }
 
+Measurement Database::measurement_of(const Statement& row) const {
+  const auto status = status_from(row.text(2));
+  if (!status)
+    throw CompileError(kBadDatabase, {}, "{}: a measurement has status `{}`; expected one of {}",
+                       path_, row.text(2), fmt::join(kStatuses, ", "));
+  return {row.text(0),   row.integer(1), *status,    row.number(3),
+          row.number(4), row.number(5),  row.text(6)};
+}
+
 std::vector<Measurement> Database::measurements(const MeasureKey& key) const {
   Statement rows(
       *this,
@@ -191,14 +200,20 @@ std::vector<Measurement> Database::measurements(const MeasureKey& key) const {
       "ORDER BY id");
   rows.bind(key);
   std::vector<Measurement> out;
-  while (rows.step()) {
-    const auto status = status_from(rows.text(2));
-    if (!status)
-      throw CompileError(kBadDatabase, {}, "{}: a measurement has status `{}`; expected one of {}",
-                         path_, rows.text(2), fmt::join(kStatuses, ", "));
-    out.push_back({rows.text(0), rows.integer(1), *status, rows.number(3), rows.number(4),
-                   rows.number(5), rows.text(6)});
-  }
+  while (rows.step()) out.push_back(measurement_of(rows));
+  return out;
+}
+
+std::map<std::string, std::vector<Measurement>> Database::first_measurements(
+    const std::string& target, const std::string& machine) const {
+  Statement rows(*this,
+                 "SELECT plan, stage, status, ratio, median_us, default_us, detail, kernel "
+                 "FROM measurement AS each WHERE target = ?1 AND machine = ?2 AND stage = 0 "
+                 "AND threads = (SELECT max(threads) FROM measurement "
+                 "WHERE kernel = each.kernel AND target = ?1 AND machine = ?2) ORDER BY id");
+  rows.bind(target).bind(machine);
+  std::map<std::string, std::vector<Measurement>> out;
+  while (rows.step()) out[rows.text(7)].push_back(measurement_of(rows));
   return out;
 }
 
@@ -211,8 +226,10 @@ void Database::add_machine(const std::string& fingerprint, const std::string& te
 
 std::map<std::string, std::string> Database::machines(const std::string& target) const {
   Statement rows(*this,
-                 "SELECT DISTINCT choice.machine, machine.text FROM choice LEFT JOIN machine "
-                 "ON machine.fingerprint = choice.machine WHERE target = ?");
+                 "SELECT known.machine, machine.text FROM "
+                 "(SELECT machine FROM choice WHERE target = ?1 UNION "
+                 "SELECT machine FROM measurement WHERE target = ?1 AND kernel LIKE 'graph-%') "
+                 "AS known LEFT JOIN machine ON machine.fingerprint = known.machine");
   rows.bind(target);
   std::map<std::string, std::string> out;
   while (rows.step()) out.emplace(rows.text(0), rows.text(1));

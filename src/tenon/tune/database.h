@@ -15,7 +15,8 @@ struct sqlite3_stmt;
 
 namespace tenon::tune {
 
-/// What measurements are kept by: a kernel's structure (tir::plan_hash), what code was made for
+/// What measurements are kept by: the structure of a kernel (tir::plan_hash) or of a part of a graph
+/// (part.h), what code was made for
 /// (Target::str), on which kind of machine (machine.h), on how many threads, and by which compiler.
 /// What differs in any of these is never compared.
 struct MeasureKey {
@@ -40,7 +41,9 @@ const char* name_of(Status status);
 std::optional<Status> status_from(const std::string& name);
 
 struct Measurement {
-  std::string plan;   // of all blocks, as canonical text; empty: the default plan alone
+  /// Of all blocks of a kernel, as canonical text; of a part of a graph the provider ("dnnl.conv2d"). Empty:
+  /// the default plan, or own code, alone.
+  std::string plan;
   int64_t stage = 0;  // 0: the first, 1: to confirm it, 2: in the whole network
   Status status = Status::kOk;
   double ratio = 0;  // of its time to the default plan's, in alternating runs
@@ -48,7 +51,7 @@ struct Measurement {
   std::string detail;  // what went wrong
 };
 
-/// The plan that takes the default one's place.
+/// The plan that takes the default one's place, or the provider that takes own code's.
 struct Choice {
   std::string plan;
   double ratio = 1;
@@ -72,7 +75,8 @@ class Database {
 
   /// What a machine kind's fingerprint stands for.
   void add_machine(const std::string& fingerprint, const std::string& text);
-  /// Those with a choice for the target, by fingerprint.
+  /// Those with a choice for the target, or with measurements of parts of a graph, which count where none
+  /// was chosen, too; by fingerprint.
   std::map<std::string, std::string> machines(const std::string& target) const;
 
   /// \param choice  nothing: the default plan again
@@ -83,10 +87,16 @@ class Database {
   std::map<std::string, Choice> choices(const std::string& target,
                                         const std::string& machine) const;
 
+  /// First measurements of all alternatives, by the hash of what they are for; of one that was measured on
+  /// several numbers of threads those of the most.
+  std::map<std::string, std::vector<Measurement>> first_measurements(
+      const std::string& target, const std::string& machine) const;
+
   const std::string& path() const { return path_; }
 
  private:
   class Statement;
+  Measurement measurement_of(const Statement& row) const;
   void create();
   void check_version();
   void execute(const char* sql) const;

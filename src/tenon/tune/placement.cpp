@@ -18,6 +18,7 @@
 #include "tenon/support/remarks.h"
 #include "tenon/tune/estimate.h"
 #include "tenon/tune/kernel_placement.h"
+#include "tenon/tune/part.h"
 #include "tenon/tune/placement_search.h"
 
 namespace tenon::tune {
@@ -167,10 +168,12 @@ using Tallies = std::map<const graph::FusionPattern*, Tally>;
 class FunctionPlacement {
  public:
   FunctionPlacement(const IRModule& module, const Ref<Function>& function,
-                    const std::vector<std::shared_ptr<const Backend>>& backends, Tallies& tallies)
+                    const std::vector<std::shared_ptr<const Backend>>& backends,
+                    const UserPlacement::Providers& measured, Tallies& tallies)
       : module_(module),
         function_(function),
         backends_(backends),
+        measured_(measured),
         tallies_(tallies),
         requested_backends_(backends.size()),
         kernels_(module),
@@ -303,6 +306,7 @@ class FunctionPlacement {
     for (const auto& backend : backends_)
       for (Found& found : search_.all(*backend)) found_.push_back(std::move(found));
     tally();
+    const MeasuredMatches measured(found_, measured_);
     for (size_t i = 0; i < found_.size(); ++i) {
       const Found& found = found_[i];
       const std::vector<Operator*> covered = operators_of(found);
@@ -334,10 +338,13 @@ class FunctionPlacement {
       if (rank.backend >= requested_backends_ && !rank.is_user_placed) continue;
       const double own = estimated_seconds(*found.composite.function, target);
       rank.seconds = found.declared.value_or(own);
-      const std::string why = cost_refusal(rank.seconds, own);
-      if (!why.empty() && !rank.is_user_placed) {
-        refuse("cost", why);
-        continue;
+      if (!rank.is_user_placed) {
+        const std::string slower = measured.refusal(i);
+        const std::string dearer = measured.is_faster(i) ? "" : cost_refusal(rank.seconds, own);
+        if (!slower.empty() || !dearer.empty()) {
+          refuse(slower.empty() ? "cost" : "measured", slower.empty() ? dearer : slower);
+          continue;
+        }
       }
       rank.number = i;
       candidates_.push_back({&found, rank});
@@ -511,6 +518,7 @@ class FunctionPlacement {
   Ref<Function> function_;
   std::vector<std::shared_ptr<const Backend>>
       backends_;  // those asked for, then those of user placement
+  const UserPlacement::Providers& measured_;
   Tallies& tallies_;
   size_t requested_backends_;
   graph::KernelTable kernels_;
@@ -603,6 +611,7 @@ IRModule annotate_placement(IRModule module, const UserPlacement& user) {
   const std::vector<std::shared_ptr<const Backend>> backends = backends_of(user.backends);
   UserPlacement left = UserPlacement::of(module);
   left.nodes.clear();
+  left.measured.clear();
   std::set<std::string> found_nodes;
   std::vector<std::string> known_nodes;
   Tallies tallies;
@@ -617,7 +626,7 @@ IRModule annotate_placement(IRModule module, const UserPlacement& user) {
     if (backends.empty() && by_variable.empty() && user.nodes.empty() && !is_mixed) continue;
     function = with_own_numbers(function, highest);
     if (!has_unique_names(*function)) function = graph::with_inferred_types(module, function);
-    FunctionPlacement decided(module, function, backends, tallies);
+    FunctionPlacement decided(module, function, backends, user.measured, tallies);
     decided.want_variables(by_variable);
     for (const auto& [node, wanted] : user.nodes) {
       decided.check_known(wanted, fmt::format("--place {}={}", node, wanted));

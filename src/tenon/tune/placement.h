@@ -31,7 +31,9 @@ inline constexpr const char* kNoPattern = "no-pattern";
 ///
 /// Of matches that overlap: user placement; the back end's priority; the pattern's; the larger; the
 /// one with more arithmetic; the lower declared cost; the order of back ends and of registration. A
-/// match whose declared cost is more than twice the estimate for Tenon's own code is refused.
+/// match whose declared cost is more than twice the estimate for Tenon's own code is refused, unless
+/// `user.measured` says that it is faster; one that was measured and is not faster is refused, as is
+/// what its back end has for less of the same operators.
 ///
 /// Records a remark for each operator of a module that has any other provider than own code:
 /// verdict "placed" (reason: the pattern), "refused" (the code of the first refusal) or "kept"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "tenon/graph/backend.h"
@@ -13,6 +14,7 @@
 #include "tenon/script/printer.h"
 #include "tenon/support/operator_id.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tune/part.h"
 
 namespace tenon::tune {
 namespace {
@@ -183,6 +185,90 @@ TEST_F(PlacementTest, WhatOwnCodeDoesFasterStaysThere) {
   // By hand it goes there all the same.
   const std::string by_hand = R"(        R.func_attr({"placement": {"p": "toy"}}))";
   EXPECT_EQ(annotate(two_layers(by_hand), {"toy"}).of("p"), "toy.product");
+}
+
+// The hash of what a back end alone would take, by its pattern.
+std::map<std::string, std::string> hashes_of(const IRModule& module, const std::string& backend) {
+  std::map<std::string, std::string> out;
+  for (const OfferedPart& offered : offered_parts(with_target(module), {backend}))
+    out.emplace(offered.provider, offered.part.hash);
+  return out;
+}
+
+TEST_F(PlacementTest, WhatWasMeasuredGoesBeforeWhatIsDeclared) {
+  // What is dear as declared is not offered, so that its hash is that of a back end with another name.
+  add("cheap", {named("cheap.product", product())});
+  add("dear", {named("dear.product", product())}, 0, 10.0);
+  const std::string hash = hashes_of(two_layers(), "cheap").at("cheap.product");
+  const auto measured = [&](const std::string& provider, const std::string& verdict) {
+    graph::UserPlacement user;
+    user.measured = {{measured_name(hash, provider), verdict}};
+    return user.in(two_layers());
+  };
+  // Products of float32 and of float64 are two parts; what is known of one says nothing of the other.
+  EXPECT_EQ(hashes_of(two_layers(), "cheap").size(), 1U);
+  EXPECT_EQ(offered_parts(with_target(two_layers()), {"cheap"}).size(), 2U);
+  const Decided faster = annotate(measured("dear.product", graph::kMeasuredFaster), {"dear"});
+  EXPECT_EQ(faster.of("p"), "dear.product");
+  EXPECT_EQ(faster.of("q"), "");
+  EXPECT_TRUE(graph::UserPlacement::of(faster.module).measured.empty());
+  const Decided slower = annotate(measured("cheap.product", "slower"), {"cheap"});
+  EXPECT_EQ(slower.of("p"), "");
+  EXPECT_EQ(slower.of("q"), "cheap.product");
+  EXPECT_EQ(slower.remark("p").reason, "measured");
+  EXPECT_NE(slower.remark("p").detail.find("measured: slower"), std::string::npos);
+}
+
+TEST_F(PlacementTest, LessOfWhatIsSlowerIsNotTakenInItsPlace) {
+  add("toy", {named("toy.product", product()), named("toy.product_relu", product_relu())});
+  add("other", {named("other.product", product())});
+  graph::UserPlacement user;
+  user.measured = {
+      {measured_name(hashes_of(two_layers(), "toy").at("toy.product_relu"), "toy.product_relu"),
+       "crash"}};
+  const IRModule module = user.in(two_layers());
+  const Decided decided = annotate(module, {"toy"});
+  EXPECT_EQ(decided.of("y"), "");
+  EXPECT_EQ(decided.of("p"), "");
+  EXPECT_NE(decided.remark("p").detail.find(
+                "toy.product: measured: part of toy.product_relu, measured: crash"),
+            std::string::npos)
+      << decided.remark("p").detail;
+  // Of another back end nothing is known.
+  EXPECT_EQ(annotate(module, {"toy", "other"}).of("p"), "other.product");
+}
+
+TEST_F(PlacementTest, MeasurementsDoNotMoveWhatIsWrittenByHand) {
+  add("toy", {named("toy.product", product())});
+  graph::UserPlacement user;
+  user.measured = {
+      {measured_name(hashes_of(two_layers(), "toy").at("toy.product"), "toy.product"), "slower"}};
+  const std::string by_hand = R"(        R.func_attr({"placement": {"p": "toy"}}))";
+  EXPECT_EQ(annotate(user.in(two_layers(by_hand)), {"toy"}).of("p"), "toy.product");
+}
+
+// Whatever constants hold, a part is the same; where an input stands in a constant's place it is another.
+TEST_F(PlacementTest, PartsAreKnownByTheirStructure) {
+  add("toy", {named("toy.product", product())});
+  const auto hash = [](const std::string& right) {
+    return offered_parts(with_target(script::parse_module(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+        with R.dataflow():
+            y = R.matmul(x, )" + right + R"()
+            R.output(y)
+        return y
+)")),
+                         {"toy"})
+        .at(0)
+        .part.hash;
+  };
+  EXPECT_EQ(hash(R"(R.const([[1, 2], [3, 4]], "float32"))"),
+            hash(R"(R.const([[5, 6], [7, 8]], "float32"))"));
+  EXPECT_NE(hash(R"(R.const([[1, 2], [3, 4]], "float32"))"), hash("w"));
+  EXPECT_TRUE(is_part_hash(hash("w")));
 }
 
 TEST_F(PlacementTest, AmongEqualsTheOrderOfLibsCounts) {
