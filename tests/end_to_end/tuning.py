@@ -421,9 +421,9 @@ def tells_bad_files(folder):
     for text, words in {
         "{": "parse error",
         "[]": "is no object",
-        '{"version": 2}': "has version 2; expected 1",
-        '{"version": 1}': "has no `kernel`",
-        '{"version": 1, "kernel": 3}': "has 3 as `kernel`, which is of another type",
+        '{"version": 1}': "has version 1; expected 2",
+        '{"version": 2}': "has no `kernel`",
+        '{"version": 2, "kernel": 3}': "has 3 as `kernel`, which is of another type",
     }.items():
         job.write_text(text)
         said = run("measure", job, "-o", folder / "result.json", status=1)
@@ -432,6 +432,7 @@ def tells_bad_files(folder):
         assert words in run("tune", DIGITS, "--db", folder / "x.db", option, 0, status=2)
     for option, words in {"--memory-limit": "--memory-limit 0 is below 1"}.items():
         assert words in run("tune", DIGITS, "--db", folder / "x.db", option, 0, status=2)
+    assert "--max-peak -1 is below 0" in run("tune", DIGITS, "--db", folder / "x.db", "--max-peak=-1", status=2)
     assert "--trials -1 is below 0" in run("tune", DIGITS, "--db", folder / "x.db", "--trials=-1", status=2)
     assert "expected local or slurm" in run("tune", DIGITS, "--db", folder / "x.db", "--launcher", "cloud", status=2)
     assert "code of this target is not measured" in run("tune", DIGITS, "--db", folder / "x.db", "--target", "c", status=2)

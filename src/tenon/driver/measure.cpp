@@ -14,16 +14,23 @@
 #include "tenon/driver/expectation.h"
 #include "tenon/driver/kernel_times.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/driver/plugin_options.h"
 #include "tenon/driver/probe.h"
 #include "tenon/driver/tensors.h"
+#include "tenon/graph/backend.h"
 #include "tenon/graph/builder.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/graph/user_placement.h"
 #include "tenon/runtime/thread_pool.h"
 #include "tenon/support/limit_codes.h"
+#include "tenon/support/plugin_codes.h"
 #include "tenon/support/temporary_files.h"
 #include "tenon/support/usage_codes.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tune/machine.h"
+#include "tenon/tune/part.h"
 
 namespace tenon {
 
@@ -91,6 +98,55 @@ IRModule one_kernel_program(const IRModule& module, const std::string& kernel, u
   return program;
 }
 
+static bool is_constant_param(const graph::Function& part, size_t param) {
+  const auto constants = part.attrs.ints(tune::kConstantParams);
+  return constants && std::find(constants->begin(), constants->end(),
+                                static_cast<int64_t>(param)) != constants->end();
+}
+
+// A program whose `main` calls a part of a graph: its provider ("dnnl.conv2d") computes it, or (empty) own
+// code.
+static IRModule one_part_program(const Job& job, const IRModule& module,
+                                 const std::string& provider) {
+  const bool is_library = !provider.empty();
+  const Ref<graph::Function> part = module.find<graph::Function>(job.kernel);
+  IRModule program = module;
+  program.set(job.kernel, with(*part, [&](graph::Function& copy) {
+                copy.is_private = true;
+                if (!is_library) copy.attrs = {};
+                if (is_library) copy.attrs.set("Composite", provider);
+                for (const char* attr : {tune::kConstantParams, tune::kBoundConstants})
+                  copy.attrs.erase(attr);
+              }));
+  const bool is_bound = is_library && part->attrs.flag(tune::kBoundConstants);
+  std::map<std::string, Ref<TensorData>> bound;
+  std::vector<graph::Value> arguments;
+  std::vector<Ref<graph::Var>> params;
+  for (size_t i = 0; i < part->params.size(); ++i) {
+    const graph::Var& param = *part->params[i];
+    if (!is_constant_param(*part, i)) {
+      params.push_back(make<graph::Var>(fmt::format("x{}", i), param.type));
+      arguments.push_back(params.back());
+      continue;
+    }
+    const auto* type = param.type.as<graph::TensorType>();
+    const auto shape = type ? type->static_shape() : std::nullopt;
+    check(shape.has_value(), "a constant of a known shape");
+    const auto data = random_tensor(type->dtype, *shape, job.seed + i);
+    if (is_bound)
+      bound.emplace(param.name, data);
+    else
+      arguments.push_back(make<graph::Constant>(data));
+  }
+  if (is_bound) program = graph::bind_params(std::move(program), bound, job.kernel);
+  graph::BlockBuilder builder(program);
+  builder.begin_function(params);
+  const graph::Value result = builder.emit(
+      make<graph::Call>(graph::Value(make<graph::FuncRef>(job.kernel)), std::move(arguments)));
+  program.set("main", builder.end_function(result));
+  return program;
+}
+
 Pipeline planned_pipeline() {
   Pipeline pipeline = standard_pipeline();
   const auto first = std::find_if(pipeline.begin(), pipeline.end(),
@@ -100,37 +156,20 @@ Pipeline planned_pipeline() {
 
 namespace {
 
-/// The kernel by one plan, ready to run, with a mark around its call.
-class PlannedKernel {
+using LibrariesRef = std::shared_ptr<const backend::Libraries>;
+
+/// What a job asks for, or what is there without it, ready to run, with marks around calls.
+class MeasuredProgram {
  public:
-  PlannedKernel(const IRModule& program, const Job& job, const std::string& path,
-                const std::shared_ptr<const backend::Libraries>& libraries,
-                const std::string& plan) {
-    CompileRequest request;
-    request.target = resolve(job.target);
-    request.whole = planned_pipeline();
-    request.unchecked = true;         // what is checked stands in the kernel
-    request.pipeline.verify = false;  // results are compared; whoever takes the plan verifies
-    request.libraries = libraries;
-    if (!plan.empty()) {
-      tir::GivenPlans given;
-      given.plans = tune::plans_of(plan, job.hash, path);
-      for (tir::GivenPlan& each : given.plans) each.is_tuned = false;  // what does not fit is told
-      request.plans = std::make_shared<const tir::GivenPlans>(std::move(given));
-    }
-    LoweredModule lowered = lower(program, request);
-    std::vector<std::string> choices;
-    for (const Remark& remark : lowered.pipeline.remarks) {
-      if (remark.pass != kTakesPlans) continue;
-      if (!remark.choice.empty()) choices.push_back(remark.choice);
-      if (remark.verdict == "unmatched")
-        throw CompileError(kBadPlan, remark.origin, "{}", remark.detail);
-    }
-    taken_ = tune::canonical_plan(choices);
+  MeasuredProgram(LoweredModule lowered, const CompileRequest& request, const Job& job,
+                  std::string taken)
+      : taken_(std::move(taken)) {
     InstrumentedModule instrumented = instrument(lowered.pipeline.module);
     lowered.pipeline.module = std::move(instrumented.module);
     calls_ = instrumented.calls.size();
-    program_ = link(generate(lowered, request, libraries.get()), libraries);
+    const LibrariesRef opened =
+        with_external_modules(lowered.pipeline.module, request.libraries, job.link);
+    program_ = link(generate(lowered, request, opened.get()), opened);
     program_->set_threads(static_cast<int>(job.threads));
   }
 
@@ -158,6 +197,62 @@ class PlannedKernel {
   std::unique_ptr<BoundRun> run_;
 };
 
+CompileRequest request_of(const Job& job, const LibrariesRef& libraries) {
+  CompileRequest request;
+  request.target = resolve(job.target);
+  request.unchecked = true;         // what is checked stands in the kernel
+  request.pipeline.verify = false;  // results are compared; whoever takes the plan verifies
+  request.libraries = libraries;
+  return request;
+}
+
+MeasuredProgram planned_kernel(const IRModule& program, const Job& job, const std::string& path,
+                               const LibrariesRef& libraries, const std::string& plan) {
+  CompileRequest request = request_of(job, libraries);
+  request.whole = planned_pipeline();
+  if (!plan.empty()) {
+    tir::GivenPlans given;
+    given.plans = tune::plans_of(plan, job.hash, path);
+    for (tir::GivenPlan& each : given.plans) each.is_tuned = false;  // what does not fit is told
+    request.plans = std::make_shared<const tir::GivenPlans>(std::move(given));
+  }
+  LoweredModule lowered = lower(program, request);
+  std::vector<std::string> choices;
+  for (const Remark& remark : lowered.pipeline.remarks) {
+    if (remark.pass != kTakesPlans) continue;
+    if (!remark.choice.empty()) choices.push_back(remark.choice);
+    if (remark.verdict == "unmatched")
+      throw CompileError(kBadPlan, remark.origin, "{}", remark.detail);
+  }
+  return {std::move(lowered), request, job, tune::canonical_plan(choices)};
+}
+
+MeasuredProgram placed_part(const Job& job, const IRModule& module, const LibrariesRef& libraries,
+                            const std::string& provider) {
+  CompileRequest request = request_of(job, libraries);
+  IRModule program = one_part_program(job, module, provider);
+  if (const std::string name = graph::backend_part(provider); !name.empty()) {
+    // One that no plugin brought is a library that is called by name.
+    if (!graph::find_backend(name)) graph::register_backend(graph::call_by_name(name));
+    if (graph::find_backend(name)->by_name) {
+      request.first = {*find_pass("CallByName")};
+      request.first.back().options.set("backend", name);
+    } else {
+      graph::UserPlacement user = graph::UserPlacement::of(program);
+      user.backends = {name};
+      program = user.in(std::move(program));
+    }
+  }
+  LoweredModule lowered = lower(std::move(program), request);
+  if (!provider.empty() && lowered.offload.share() == 0) {
+    std::string why = "its library computes nothing of it";
+    for (const Remark& remark : lowered.pipeline.remarks)
+      if (remark.verdict == "refused" && !remark.detail.empty()) why = remark.detail;
+    throw CompileError(kBackendRefused, {}, "{}: {}", provider, why);
+  }
+  return {std::move(lowered), request, job, provider};
+}
+
 /// Puts the caches into the state in which a network calls a kernel: its inputs were just made, and
 /// its constants, of a large network, were used long ago.
 class CacheState {
@@ -165,7 +260,7 @@ class CacheState {
   CacheState(bool is_cold, const Target& target)
       : other_(is_cold ? static_cast<size_t>(2 * target.l2_bytes) : 0) {}
 
-  void prepare(const PlannedKernel& kernel) {
+  void prepare(const MeasuredProgram& kernel) {
     constexpr size_t kLine = 64;
     for (size_t i = 0; i < other_.size(); i += kLine) other_[i] = static_cast<char>(other_[i] + 1);
     for (const runtime::Tensor& input : kernel.inputs()) {
@@ -196,7 +291,8 @@ double steps_of(const tir::PrimFunc& kernel, const std::map<std::string, int64_t
 }
 
 // What `kernel` computes that `expected` does not say; empty where it is right.
-std::string wrong_output(Expectation& expected, const PlannedKernel& kernel, const char* than) {
+std::string wrong_output(Expectation& expected, const MeasuredProgram& kernel,
+                         const std::string& than) {
   const std::vector<Ref<TensorData>> outputs = kernel.outputs();
   for (size_t i = 0; i < outputs.size(); ++i)
     if (const auto wrong = expected.mismatch(i, *outputs[i]))
@@ -219,11 +315,11 @@ void wake(runtime::ThreadPool& pool) {
 }
 
 // Runs the two in turn, so that both see the same machine; the first pair warms up.
-void time_in_turn(PlannedKernel& usual, PlannedKernel& planned, const Job& job,
+void time_in_turn(MeasuredProgram& usual, MeasuredProgram& planned, const Job& job,
                   tune::Measurement& out) {
   CacheState caches(job.is_cold, resolve(job.target));
   const auto pool = runtime::ThreadPool::shared(static_cast<int>(job.threads));
-  const auto timed = [&](PlannedKernel& kernel) {
+  const auto timed = [&](MeasuredProgram& kernel) {
     if (!job.is_cold) kernel.run();  // its constants are near
     caches.prepare(kernel);
     wake(*pool);
@@ -266,28 +362,56 @@ std::vector<Ref<TensorData>> inputs_for(const Signature& signature, const Job& j
   return inputs;
 }
 
+// The program by a plan, or by a provider of a part; empty: by the default plan, or by own code.
+using MakeProgram = std::function<MeasuredProgram(const std::string& plan)>;
+
+/// What a job compares.
+struct Alternatives {
+  MakeProgram make;
+  IRModule interpreted;  // the specification, where it is cheap; empty else
+  std::string usual;     // how messages call what is there without the plan
+  bool keeps_memory;     // more memory than usual is a reason to refuse
+};
+
+Alternatives alternatives_of(const Job& job, const std::string& path, const IRModule& module,
+                             const LibrariesRef& libraries) {
+  const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(job.kernel);
+  if (!kernel)
+    return {[=, &job](const std::string& provider) {
+              return placed_part(job, module, libraries, provider);
+            },
+            {},
+            "own code",
+            false};
+  const IRModule program = one_kernel_program(module, job.kernel, job.seed);
+  const bool is_interpreted =
+      job.link.empty() && steps_of(*kernel, job.dims) <= kCheapSteps;  // with libraries: once only
+  return {[=, &job](const std::string& plan) {
+            return planned_kernel(program, job, path, libraries, plan);
+          },
+          is_interpreted ? program : IRModule(), "the default plan", true};
+}
+
 void measure_plan(const Job& job, const std::string& path, const IRModule& module,
                   JobResult& result) {
-  const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(job.kernel);
   const auto libraries = std::make_shared<const backend::Libraries>(job.link);
-  const IRModule program = one_kernel_program(module, job.kernel, job.seed);
+  const Alternatives alternatives = alternatives_of(job, path, module, libraries);
   tune::Measurement& out = result.measurement;
-  PlannedKernel usual(program, job, path, libraries, "");
+  MeasuredProgram usual = alternatives.make("");
   result.taken = usual.taken();
   const std::vector<Ref<TensorData>> inputs = inputs_for(usual.signature(), job);
   usual.bind(inputs);
   usual.run();
   const int64_t terms = longest_sum(module);
   std::unique_ptr<Expectation> expected;
-  const bool is_interpreted =
-      job.link.empty() && steps_of(*kernel, job.dims) <= kCheapSteps;  // with libraries: once only
+  const bool is_interpreted = !alternatives.interpreted.functions().empty();
   if (is_interpreted) {
     const auto rerun = [&](uint64_t seed) {
-      return interpreted(program, libraries, seed)->run(inputs);
+      return interpreted(alternatives.interpreted, libraries, seed)->run(inputs);
     };
     expected = std::make_unique<Expectation>(rerun(0), terms, rerun);
     if (out.detail = wrong_output(*expected, usual, "the interpreter"); !out.detail.empty()) {
-      out.detail = "by the default plan " + out.detail;
+      out.detail = fmt::format("by {} {}", alternatives.usual, out.detail);
       out.status = Status::kWrong;
       return;
     }
@@ -298,17 +422,17 @@ void measure_plan(const Job& job, const std::string& path, const IRModule& modul
     time_in_turn(usual, usual, job, out);
     return;
   }
-  PlannedKernel planned(program, job, path, libraries, job.plan);
+  MeasuredProgram planned = alternatives.make(job.plan);
   result.taken = planned.taken();
   planned.bind(inputs);
-  if (planned.workspace_bytes() > usual.workspace_bytes()) {
+  if (alternatives.keeps_memory && planned.workspace_bytes() > usual.workspace_bytes()) {
     out.status = Status::kRefused;
     out.detail = fmt::format("it needs {} bytes of memory; the default plan needs {}",
                              planned.workspace_bytes(), usual.workspace_bytes());
     return;
   }
   planned.run();
-  const char* than = is_interpreted ? "the interpreter" : "the default plan";
+  const std::string than = is_interpreted ? "the interpreter" : alternatives.usual;
   if (out.detail = wrong_output(*expected, planned, than); !out.detail.empty()) {
     out.status = Status::kWrong;
     return;
@@ -333,15 +457,20 @@ JobResult result_of(const Job& job) {
 
 // The kernel's module. \throws CompileError where the job is not one of this kernel.
 static IRModule module_of(const Job& job, const std::string& path) {
+  PluginOptions plugins;
+  plugins.files = job.plugins;
+  plugins.load();
   IRModule module = load_module(ModelKind::kScript,
                                 {path + ": module", std::as_bytes(std::span(job.module)), nullptr});
   const Ref<tir::PrimFunc> kernel = module.find<tir::PrimFunc>(job.kernel);
-  if (!kernel)
+  const Ref<graph::Function> part = module.find<graph::Function>(job.kernel);
+  if (!kernel && !part)
     throw CompileError(kBadJob, {}, "{}: the module has no kernel `{}`", path, job.kernel);
-  if (const std::string hash = tir::plan_hash(kernel); hash != job.hash)
+  if (const std::string hash = kernel ? tir::plan_hash(kernel) : tune::part_hash(*part);
+      hash != job.hash)
     throw CompileError(kBadJob, {}, "{}: kernel `{}` has hash {}; the job is for {}", path,
                        job.kernel, hash, job.hash);
-  if (inputs_of(*kernel) < 0)
+  if (kernel && inputs_of(*kernel) < 0)
     throw CompileError(kBadJob, {}, "{}: kernel `{}` is not called on tensors alone", path,
                        job.kernel);
   llvm_backend::check_runs_here(resolve(job.target));
@@ -356,7 +485,8 @@ static JobResult measure_here(const Job& job, const std::string& path, const IRM
     measure_plan(job, path, module, result);
   } catch (const CompileError& error) {
     const Code& code = error.first().code;
-    out.status = code.id == kBadPlan.id ? Status::kRefused : Status::kFailed;
+    const bool is_refused = code.id == kBadPlan.id || code.id == kBackendRefused.id;
+    out.status = is_refused ? Status::kRefused : Status::kFailed;
     out.detail = fmt::format("error[{}]: {}", code.id, error.first().message);
   } catch (const std::bad_alloc&) {
     out.status = Status::kOutOfMemory;

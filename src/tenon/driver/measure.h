@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures one plan of one kernel beside the plan that the model of the machine chooses: what a job of
-// the tuner asks for.
+// Measures one plan of one kernel beside the plan that the model of the machine chooses, or a part of a
+// graph by a library beside own code: what a job of the tuner asks for.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ IRModule one_kernel_program(const IRModule& module, const std::string& kernel, u
 Pipeline planned_pipeline();
 
 /// Runs the job in a process of its own, within its limits: compiles the kernel by the default plan and by
-/// the job's, compares what they compute with each other and, where that is cheap, with the
-/// interpreter, and times them in turn. What the plan has wrong, and how the process ended where it
+/// the job's (the part as own code and by its library), compares what they compute with each other and,
+/// where that is cheap, with the interpreter, and times them in turn. What the plan has wrong, and how the process ended where it
 /// ended otherwise, is in the result.
 /// \throws CompileError (kBadJob, kSyntax, ...) where the job is not one of this kernel.
 tune::JobResult measure(const tune::Job& job, const std::string& path);

@@ -19,13 +19,15 @@ namespace {
 /// A network whose calls of kernels are timed.
 class TimedNetwork {
  public:
-  TimedNetwork(const IRModule& prepared, CompileRequest request,
-               const std::map<std::string, std::string>& tuned, const TargetOptions& options) {
+  TimedNetwork(const IRModule& prepared, const NetworkVariant& variant,
+               const TargetOptions& options) {
+    CompileRequest request = variant.request;
     tir::GivenPlans given;
-    for (const auto& [hash, plan] : tuned)
+    for (const auto& [hash, plan] : variant.plans)
       for (tir::GivenPlan& each : tune::plans_of(plan, hash, "the database"))
         given.plans.push_back(std::move(each));
-    if (!tuned.empty()) request.plans = std::make_shared<const tir::GivenPlans>(std::move(given));
+    if (!variant.plans.empty())
+      request.plans = std::make_shared<const tir::GivenPlans>(std::move(given));
     request.pipeline = {.verify = false};
     const auto libraries = options.model.libraries();
     request.libraries = libraries;
@@ -79,10 +81,9 @@ class TimedNetwork {
 
 }  // namespace
 
-NetworkTimes times_in_turn(const IRModule& prepared, const CompileRequest& request,
-                           const std::map<std::string, std::string>& tuned,
-                           const TargetOptions& options, const std::map<std::string, int64_t>& dims,
-                           double seconds) {
+NetworkTimes times_in_turn(const IRModule& prepared, const NetworkVariant& usual_variant,
+                           const NetworkVariant& tuned_variant, const TargetOptions& options,
+                           const std::map<std::string, int64_t>& dims, double seconds) {
   constexpr size_t kLeastTurns = 5, kMostTurns = 1000;
   constexpr double kLimit = 1800;  // of compiling large networks
   const TemporaryFolder folder;
@@ -92,20 +93,20 @@ NetworkTimes times_in_turn(const IRModule& prepared, const CompileRequest& reque
         InputOptions inputs;
         inputs.dims = dims;
         inputs.meanings = named_meanings(prepared);
-        TimedNetwork usual(prepared, request, {}, options);
-        TimedNetwork planned(prepared, request, tuned, options);
+        TimedNetwork usual(prepared, usual_variant, options);
+        TimedNetwork tuned(prepared, tuned_variant, options);
         usual.bind(inputs);
-        planned.bind(inputs);
+        tuned.bind(inputs);
         std::vector<double> usual_us, tuned_us;
         const auto start = KernelClock::now();
         while (usual_us.size() < kMostTurns) {
           usual_us.push_back(usual.run());
-          tuned_us.push_back(planned.run());
+          tuned_us.push_back(tuned.run());
           const double spent = std::chrono::duration<double>(KernelClock::now() - start).count();
           if (usual_us.size() >= kLeastTurns && spent > seconds) break;
         }
         write_file(file, nlohmann::json{median(usual_us), median(tuned_us), usual.kernels(),
-                                        planned.kernels()}
+                                        tuned.kernels()}
                              .dump());
         return 0;
       },
@@ -117,7 +118,7 @@ NetworkTimes times_in_turn(const IRModule& prepared, const CompileRequest& reque
   }
   const auto times = nlohmann::json::parse(read_file(file));
   out.network = {times[0].get<double>(), times[1].get<double>()};
-  for (const auto& [hash, plan] : tuned)
+  for (const auto& [hash, plan] : tuned_variant.plans)
     if (times[2].contains(hash) && times[3].contains(hash))
       out.kernels[hash] = {times[2][hash].get<double>(), times[3][hash].get<double>()};
   return out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a network by its tuned plans beside itself by the default ones: what a kernel takes between
-// others, not alone, and whether the network is faster.
+// Runs a network as it was tuned beside itself as it was: what a kernel takes between others, not alone,
+// and whether the network is faster.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-/// Microseconds by the default plans and by the tuned ones.
+/// Microseconds as it was, and as it was tuned.
 struct TimesInTurn {
   double usual_us = 0, tuned_us = 0;
   bool is_slower() const { return tuned_us >= usual_us; }
@@ -22,11 +22,17 @@ struct NetworkTimes {
   std::string failure;                         // why there are none; empty: there are
 };
 
-/// Of the kernels that `tuned` has a plan for, by their hashes. Runs in a process of its own.
-/// \param seconds  of runs, about
-NetworkTimes times_in_turn(const IRModule& prepared, const CompileRequest& request,
-                           const std::map<std::string, std::string>& tuned,
-                           const TargetOptions& options, const std::map<std::string, int64_t>& dims,
-                           double seconds);
+/// A way to compile a network.
+struct NetworkVariant {
+  CompileRequest request;
+  std::map<std::string, std::string> plans =
+      {};  // canonical (tune/job.h), by the hashes of kernels
+};
+
+/// Of the network and of the kernels that `tuned` has a plan for, by their hashes. Runs in a process of
+/// its own. \param seconds  of runs, about
+NetworkTimes times_in_turn(const IRModule& prepared, const NetworkVariant& usual,
+                           const NetworkVariant& tuned, const TargetOptions& options,
+                           const std::map<std::string, int64_t>& dims, double seconds);
 
 }  // namespace tenon

@@ -148,6 +148,7 @@ const OptionRow kRuns[] = {
     {"--run-limit", "reduce:a bisect:aa tune:a"},
     {"--seconds", "tune:a"},
     {"--memory-limit", "tune:a"},
+    {"--max-peak", "tune:a"},
     {"--launcher", "tune:a"},
     {"--launcher-option", "tune:a"},
     {"--launcher-folder", "tune:a"},

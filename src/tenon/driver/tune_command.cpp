@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tenon tune`: searches for better plans of a model's kernels. `tenon measure`: one measurement.
+// `tenon tune`: searches for better plans of a model's kernels, and for the libraries that compute parts of
+// its graph faster. `tenon measure`: one measurement.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "tenon/driver/measure.h"
 #include "tenon/driver/network_check.h"
 #include "tenon/driver/option_table.h"
+#include "tenon/driver/placement_tuning.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/tunable.h"
 #include "tenon/driver/usage.h"
@@ -36,6 +38,7 @@ struct TuneOptions {
   int64_t trials = 0;           // 0: as many as the time allows
   uint64_t seed = 0;
   std::vector<std::string> dims;
+  std::optional<int64_t> max_peak;  // bytes
   bool json = false;
   LauncherOptions launcher;
   TargetOptions target;
@@ -55,19 +58,25 @@ void check(const TuneOptions& options) {
   if (options.trials < 0) throw UsageError("--trials {} is below 0", options.trials);
   if (options.memory_limit < 1)
     throw UsageError("--memory-limit {} is below 1", options.memory_limit);
+  if (options.max_peak && *options.max_peak < 0)
+    throw UsageError("--max-peak {} is below 0", *options.max_peak);
+}
+
+std::vector<std::string> absolute(const std::vector<std::string>& files) {
+  std::vector<std::string> out = files;
+  for (std::string& file : out) file = std::filesystem::absolute(file).string();
+  return out;
 }
 
 // What every job of the model has in common.
-void complete(TunableKernels& found, const TuneOptions& options, const Target& target) {
-  std::vector<std::string> link;
-  for (const std::string& file : options.target.model.link)
-    link.push_back(std::filesystem::absolute(file).string());
-  for (tune::Kernel& kernel : found.kernels) {
+void complete(std::vector<tune::Kernel>& kernels, const TuneOptions& options, bool is_cold) {
+  for (tune::Kernel& kernel : kernels) {
     kernel.job.threads = options.target.threads;
-    kernel.job.link = link;
+    kernel.job.link = absolute(options.target.model.link);
+    kernel.job.plugins = absolute(options.target.model.plugins.files);
     kernel.job.seconds = options.run_limit;
     kernel.job.memory_bytes = options.memory_limit << 20;
-    kernel.job.is_cold = found.constant_bytes > target.l2_bytes;
+    kernel.job.is_cold = is_cold;
   }
 }
 
@@ -78,48 +87,89 @@ std::string ended_text(const Search::State& state) {
   return text;
 }
 
-nlohmann::ordered_json json_of(const TuneOptions& options, const Search& search,
-                               const TunableKernels& found, const TimesInTurn& network) {
-  auto kernels = nlohmann::ordered_json::array(), left = nlohmann::ordered_json::array();
-  for (const Search::State& state : search.states()) {
-    kernels.push_back({{"kernel", state.kernel->job.kernel},
-                       {"hash", state.kernel->job.hash},
-                       {"calls", state.kernel->calls},
-                       {"default_us", state.default_us},
-                       {"ratio", state.choice ? state.choice->ratio : 1},
-                       {"tried", state.tried},
-                       {"ended", nlohmann::ordered_json::object()},
-                       {"failure", state.failure}});
-    for (const auto& [status, count] : state.ended)
-      kernels.back()["ended"][tune::name_of(status)] = count;
-  }
-  for (const auto& [name, why] : found.left) left.push_back({{"kernel", name}, {"reason", why}});
-  nlohmann::ordered_json whole;
-  if (network.usual_us > 0)
-    whole = {{"default_us", network.usual_us}, {"tuned_us", network.tuned_us}};
-  return {{"model", options.model},
-          {"database", options.db},
-          {"kernels", kernels},
-          {"left", left},
-          {"network", whole}};
+/// What a tuning came to.
+struct Tuned {
+  const Search& parts;
+  ConfirmedPlacement placement;
+  const Search& kernels;
+  const std::vector<std::pair<std::string, std::string>>& left;  // kernels, and why
+  TimesInTurn network;                                           // by plans
+};
+
+nlohmann::ordered_json json_of(const TimesInTurn& times, const char* usual) {
+  if (times.usual_us <= 0) return {};
+  return {{usual, times.usual_us}, {"tuned_us", times.tuned_us}};
 }
 
-void print(const Search& search, const TunableKernels& found, const TimesInTurn& network) {
-  fmt::print("{:>10} {:>6} {:>7} {:>6}  {}\n", "default us", "calls", "tuned", "tried", "kernel");
+nlohmann::ordered_json json_of(const Search::State& state, const char* name, const char* usual) {
+  nlohmann::ordered_json json = {{name, state.kernel->job.kernel},
+                                 {"hash", state.kernel->job.hash},
+                                 {"calls", state.kernel->calls},
+                                 {usual, state.default_us},
+                                 {"ratio", state.choice ? state.choice->ratio : 1},
+                                 {"tried", state.tried},
+                                 {"ended", nlohmann::ordered_json::object()},
+                                 {"failure", state.failure}};
+  for (const auto& [status, count] : state.ended) json["ended"][tune::name_of(status)] = count;
+  return json;
+}
+
+nlohmann::ordered_json json_of(const TuneOptions& options, const Tuned& tuned) {
+  auto kernels = nlohmann::ordered_json::array(), left = nlohmann::ordered_json::array(),
+       parts = nlohmann::ordered_json::array();
+  for (const Search::State& state : tuned.parts.states()) {
+    parts.push_back(json_of(state, "part", "own_us"));
+    parts.back()["provider"] = state.choice ? state.choice->plan : "";
+  }
+  for (const Search::State& state : tuned.kernels.states())
+    kernels.push_back(json_of(state, "kernel", "default_us"));
+  for (const auto& [name, why] : tuned.left) left.push_back({{"kernel", name}, {"reason", why}});
+  nlohmann::ordered_json json = {{"model", options.model}, {"database", options.db}};
+  if (!parts.empty()) {
+    json["parts"] = parts;
+    json["placed_network"] = json_of(tuned.placement.network, "own_us");
+    if (tuned.placement.peak) json["peak_bytes"] = *tuned.placement.peak;
+  }
+  json["kernels"] = kernels;
+  json["left"] = left;
+  json["network"] = json_of(tuned.network, "default_us");
+  return json;
+}
+
+// Returns how many gained, and how many were measured.
+std::pair<int64_t, int64_t> print_table(const Search& search, const char* usual, const char* what) {
+  fmt::print("{:>10} {:>6} {:>7} {:>6}  {}\n", usual, "calls", "tuned", "tried", what);
   int64_t gained = 0, measured = 0;
   for (const Search::State& state : search.states()) {
     gained += state.choice.has_value();
     measured += state.default_us > 0;
-    fmt::print("{:>10.2f} {:>6} {:>7} {:>6}  {}{}{}\n", state.default_us, state.kernel->calls,
+    const bool is_part = !state.kernel->providers.empty();
+    fmt::print("{:>10.2f} {:>6} {:>7} {:>6}  {}{}{}{}\n", state.default_us, state.kernel->calls,
                state.choice ? fmt::format("{:.3f}", state.choice->ratio) : "-", state.tried,
-               state.kernel->job.kernel, ended_text(state),
-               state.failure.empty() ? "" : "; not tuned, " + state.failure);
+               state.kernel->job.kernel, state.choice && is_part ? " by " + state.choice->plan : "",
+               ended_text(state), state.failure.empty() ? "" : "; not tuned, " + state.failure);
   }
-  for (const auto& [name, why] : found.left) fmt::print("{:>33}  {}: {}\n", "-", name, why);
+  return {gained, measured};
+}
+
+void print(const Tuned& tuned) {
+  if (!tuned.parts.states().empty()) {
+    const auto [gained, measured] = print_table(tuned.parts, "own us", "part of the graph");
+    fmt::print("{} of {} parts are faster in a library\n", gained, measured);
+    const ConfirmedPlacement& placement = tuned.placement;
+    if (placement.network.usual_us > 0)
+      fmt::print("the network takes {} with these, {} by own code\n",
+                 time_text(placement.network.tuned_us / 1e6),
+                 time_text(placement.network.usual_us / 1e6));
+    if (placement.peak) fmt::print("its planned peak is {} bytes\n", *placement.peak);
+    fmt::print("\n");
+  }
+  const auto [gained, measured] = print_table(tuned.kernels, "default us", "kernel");
+  for (const auto& [name, why] : tuned.left) fmt::print("{:>33}  {}: {}\n", "-", name, why);
   fmt::print("{} of {} kernels have a faster plan\n", gained, measured);
-  if (network.usual_us > 0)
+  if (tuned.network.usual_us > 0)
     fmt::print("the network takes {} by them, {} by the default plans\n",
-               time_text(network.tuned_us / 1e6), time_text(network.usual_us / 1e6));
+               time_text(tuned.network.tuned_us / 1e6), time_text(tuned.network.usual_us / 1e6));
 }
 
 // The hashes of the plans to give up: those whose kernel is not faster between the others, or, where the
@@ -138,18 +188,22 @@ std::vector<std::string> slower_in_network(const NetworkTimes& times) {
   return out;
 }
 
+// Of runs in which two networks are compared.
+double seconds_of_network(const TuneOptions& options) {
+  return std::clamp(options.seconds / 20, 1.0, 30.0);
+}
+
 // Until the network is faster by its plans, or has none: others take the place of those given up, and are
 // looked at too. Returns what it takes in the end.
 TimesInTurn confirm(Search& search, const IRModule& prepared, const CompileRequest& request,
                     const TuneOptions& options) {
   for (;;) {
-    std::map<std::string, std::string> tuned;
+    NetworkVariant tuned{request};
     for (const Search::State& state : search.states())
-      if (state.choice) tuned.emplace(state.kernel->job.hash, state.choice->plan);
-    if (tuned.empty()) return {};
-    const double seconds = std::clamp(options.seconds / 20, 1.0, 30.0);
-    const NetworkTimes times =
-        times_in_turn(prepared, request, tuned, options.target, parse_dims(options.dims), seconds);
+      if (state.choice) tuned.plans.emplace(state.kernel->job.hash, state.choice->plan);
+    if (tuned.plans.empty()) return {};
+    const NetworkTimes times = times_in_turn(prepared, {request}, tuned, options.target,
+                                             parse_dims(options.dims), seconds_of_network(options));
     if (!times.failure.empty()) {
       warn(kRunFailed, {}, "the network is not measured as a whole by its plans: it ended with {}",
            times.failure);
@@ -176,57 +230,104 @@ std::string searched_machine(const TuneOptions& options) {
   return options.machine;
 }
 
-int tune_model(const TuneOptions& options) {
-  check(options);
-  const Clock::time_point start = Clock::now();
-  Progress progress;
-  const ModelOptions& model = options.target.model;
-  CompileRequest request = model.request(options.model, options.target.target);
+/// Measures what searches ask for, while there is time.
+class Measurements {
+ public:
+  explicit Measurements(const TuneOptions& options)
+      : options_(options),
+        launcher_(make_launcher(options.launcher)),
+        left_(options.trials > 0 ? options.trials : std::numeric_limits<int64_t>::max()) {}
+
+  void run(Search& search, Progress& progress) {
+    while (left_ > 0 && seconds_since(start_) < options_.seconds) {
+      const std::vector<tune::Job> jobs =
+          search.next(std::min(launcher_->batch(), static_cast<size_t>(left_)));
+      if (jobs.empty()) break;
+      left_ -= static_cast<int64_t>(jobs.size());
+      progress.show(fmt::format("{}: {}", options_.model, jobs.front().kernel));
+      launcher_->run(jobs, [&](const tune::Job& job, const tune::JobResult& result) {
+        search.record(job, result);
+      });
+    }
+  }
+
+ private:
+  const TuneOptions& options_;
+  const Clock::time_point start_ = Clock::now();
+  std::unique_ptr<Launcher> launcher_;
+  int64_t left_;
+};
+
+CompileRequest request_of(const TuneOptions& options) {
+  CompileRequest request = options.target.model.request(options.model, options.target.target);
   if (request.target.kind != "llvm")
     throw UsageError("--target {}: code of this target is not measured; expected llvm",
                      options.target.target);
   request.unchecked = options.target.unchecked;
-  request.pipeline.progress = [&](const std::string& what) {
-    progress.show(options.model + ": " + what);
-  };
-  if (options.launcher.name == "local") llvm_backend::check_runs_here(request.target);
-  tune::Database database(options.db, tune::Database::Open::kWrite);
-  const IRModule prepared = model.read(options.model);
-  TunableKernels found = tunable_kernels(prepared, request, parse_dims(options.dims));
-  complete(found, options, request.target);
-  const auto launcher = make_launcher(options.launcher);
-  tune::SearchOptions search_options;
-  search_options.seed = options.seed;
-  search_options.machine = searched_machine(options);
-  search_options.compiler = TENON_VERSION;
-  search_options.threads =
+  return request;
+}
+
+tune::SearchOptions search_options(const TuneOptions& options) {
+  tune::SearchOptions out;
+  out.seed = options.seed;
+  out.machine = searched_machine(options);
+  out.compiler = TENON_VERSION;
+  out.threads =
       options.target.threads > 0 ? options.target.threads : runtime::default_thread_count();
-  Search search(found.kernels, search_options, database);
-  int64_t left = options.trials > 0 ? options.trials : std::numeric_limits<int64_t>::max();
-  while (left > 0 && seconds_since(start) < options.seconds) {
-    const std::vector<tune::Job> jobs =
-        search.next(std::min(launcher->batch(), static_cast<size_t>(left)));
-    if (jobs.empty()) break;
-    left -= static_cast<int64_t>(jobs.size());
-    progress.show(fmt::format("{}: {}", options.model, jobs.front().kernel));
-    launcher->run(jobs, [&](const tune::Job& job, const tune::JobResult& result) {
-      search.record(job, result);
-    });
-  }
+  return out;
+}
+
+int tune_model(const TuneOptions& options) {
+  check(options);
+  Measurements measurements(options);
+  Progress progress;
+  const auto show = [&](const std::string& what) { progress.show(options.model + ": " + what); };
+  CompileRequest request = request_of(options);
+  request.pipeline.progress = show;
+  const bool runs_here = options.launcher.name == "local";
+  if (runs_here) llvm_backend::check_runs_here(request.target);
+  tune::Database database(options.db, tune::Database::Open::kWrite);
+  const IRModule prepared = options.target.model.read(options.model);
+  const std::map<std::string, int64_t> dims = parse_dims(options.dims);
+  const tune::SearchOptions how = search_options(options);
+
+  // Parts of the graph first: what is left of them to own code is what has kernels.
+  std::vector<tune::Kernel> parts = tunable_parts(prepared, request, dims);
+  complete(parts, options, constant_bytes(prepared) > request.target.l2_bytes);
+  Search part_search(std::move(parts), how, database);
+  measurements.run(part_search, progress);
+  ConfirmedPlacement placement =
+      confirm_placement(part_search, {.prepared = prepared,
+                                      .request = request,
+                                      .options = options.target,
+                                      .dims = dims,
+                                      .seconds = seconds_of_network(options),
+                                      .max_peak = options.max_peak,
+                                      .runs_here = runs_here,
+                                      .progress = show});
+  request.measured = measured_by(part_search);
+
+  TunableKernels found = tunable_kernels(prepared, request, dims);
+  complete(found.kernels, options, found.constant_bytes > request.target.l2_bytes);
+  Search search(std::move(found.kernels), how, database);
+  measurements.run(search, progress);
   TimesInTurn network;
-  if (options.launcher.name == "local") {
-    progress.show(options.model + ": the network by its plans");
+  if (runs_here) {
+    show("the network by its plans");
     network = confirm(search, prepared, request, options);
   }
   progress.clear();
-  for (const auto& [other, count] : search.strays())
+  std::map<std::string, int64_t> strays = search.strays();
+  for (const auto& [other, count] : part_search.strays()) strays[other] += count;
+  for (const auto& [other, count] : strays)
     warn(kNotUsed, {},
          "{} results are of machines {}: they are kept apart; `--machine {}` searches for those",
          count, other, other);
+  const Tuned tuned{part_search, placement, search, found.left, network};
   if (options.json)
-    print_json(json_of(options, search, found, network));
+    print_json(json_of(options, tuned));
   else
-    print(search, found, network);
+    print(tuned);
   return 0;
 }
 
@@ -240,7 +341,9 @@ int measure_file(const std::string& path, const std::string& out) {
 
 void add_tune_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<TuneOptions>();
-  CLI::App* command = app.add_subcommand("tune", "search for faster plans of a model's kernels");
+  CLI::App* command = app.add_subcommand(
+      "tune",
+      "search for faster plans of a model's kernels, and for what libraries compute faster");
   command->add_option("MODEL", options->model, ".onnx, .py, .tvmscript or .relay")->required();
   command
       ->add_option("--db", options->db,
@@ -255,6 +358,10 @@ void add_tune_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--memory-limit", options->memory_limit, "MiB of one measurement")
       ->capture_default_str();
+  command->add_option(
+      "--max-peak", options->max_peak,
+      "bytes: of what libraries compute faster, take what keeps the planned peak of "
+      "the network's memory within this");
   command->add_option(
       "--dim", options->dims,
       fmt::format("NAME=N: a symbolic dimension to measure with (default {})", kDefaultDim));

@@ -10,7 +10,7 @@ namespace tenon::tune {
 
 using Json = nlohmann::ordered_json;
 
-static constexpr int64_t kVersion = 1;
+static constexpr int64_t kVersion = 2;
 
 namespace {
 
@@ -73,6 +73,7 @@ std::string text_of(const Job& job) {
                  {"threads", job.threads},
                  {"dims", job.dims},
                  {"link", job.link},
+                 {"plugins", job.plugins},
                  {"seconds", job.seconds},
                  {"memory_bytes", job.memory_bytes},
                  {"timed_seconds", job.timed_seconds},
@@ -92,6 +93,7 @@ Job read_job(const std::string& path, const std::string& text) {
       .read("threads", job.threads)
       .read("dims", job.dims)
       .read("link", job.link)
+      .read("plugins", job.plugins)
       .read("seconds", job.seconds)
       .read("memory_bytes", job.memory_bytes)
       .read("timed_seconds", job.timed_seconds)

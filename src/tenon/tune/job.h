@@ -13,17 +13,20 @@
 
 namespace tenon::tune {
 
+/// Of a kernel by a plan, or of a part of a graph (part.h) by a library.
 struct Job {
-  std::string kernel;                        // its name in `module`
-  std::string hash;                          // tir::plan_hash
-  std::string module;                        // TVMScript: the kernel before it is scheduled
-  std::string target;                        // resolved
-  std::string plan;                          // canonical; empty: the default plan is measured alone
-  int64_t stage = 0;                         // Measurement::stage
-  uint64_t seed = 0;                         // of the inputs
-  int64_t threads = 0;                       // 0: as many as the process may use
+  std::string kernel;   // its name in `module`: a PrimFunc, or a graph function
+  std::string hash;     // tir::plan_hash, or tune::part_hash
+  std::string module;   // TVMScript: the kernel before it is scheduled
+  std::string target;   // resolved
+  std::string plan;     // canonical, or the library's pattern; empty: the
+                        // default plan, or own code, is measured alone
+  int64_t stage = 0;    // Measurement::stage
+  uint64_t seed = 0;    // of the inputs
+  int64_t threads = 0;  // 0: as many as the process may use
   std::map<std::string, int64_t> dims = {};  // of symbols in the kernel's shapes
   std::vector<std::string> link = {};        // libraries that the kernel calls
+  std::vector<std::string> plugins = {};     // files of back ends
   double seconds = 60;                       // limit, of the whole process
   int64_t memory_bytes = int64_t{8} << 30;   // limit, of its address space
   double timed_seconds = 0.3;                // of runs that are timed

@@ -77,11 +77,12 @@ double Search::weight_of(size_t i, double total) const {
 
 // Plans whose neighbours are tried, one after the other: the chosen one, the default one, and those that
 // came near it.
-std::vector<std::string> Search::centres(const Progress& progress,
-                                         const std::optional<Choice>& chosen) {
+std::vector<std::string> Search::centres(size_t i, const std::optional<Choice>& chosen) {
   constexpr double kNear = 1.03;
   constexpr size_t kMostCentres = 6;
+  const Progress& progress = progress_[i];
   std::vector<std::string> out;
+  if (!kernels_[i].providers.empty()) return {""};
   if (chosen) out.push_back(chosen->plan);
   out.push_back(progress.proposer->default_plan());
   std::vector<std::pair<double, std::string>> near;
@@ -93,6 +94,16 @@ std::vector<std::string> Search::centres(const Progress& progress,
   for (const auto& [ratio, plan] : near)
     if (out.size() < kMostCentres) out.push_back(plan);
   return out;
+}
+
+// What is next to a plan, the best guess first; of a part all libraries.
+std::vector<std::string> Search::next_to(size_t i, const std::string& centre) {
+  if (!kernels_[i].providers.empty()) return kernels_[i].providers;
+  Proposer& proposer = *progress_[i].proposer;
+  std::vector<std::string> plans;
+  for (Proposal& proposal : proposer.next_to(centre))
+    if (proposal.plan != proposer.default_plan()) plans.push_back(std::move(proposal.plan));
+  return plans;
 }
 
 std::optional<Job> Search::next_of(size_t i) {
@@ -122,26 +133,24 @@ std::optional<Job> Search::next_of(size_t i) {
     job.timed_seconds *= 2;
     return job;
   }
-  if (!progress.proposer)
+  if (!progress.proposer && kernels_[i].providers.empty())
     progress.proposer =
         std::make_unique<Proposer>(kernels_[i].module, kernels_[i].job.hash, options_.threads);
   if (progress.since_gain >= options_.patience) {
     progress.is_done = true;
     return std::nullopt;
   }
-  for (const std::string& centre : centres(progress, chosen)) {
+  for (const std::string& centre : centres(i, chosen)) {
     const auto [entry, is_new] = progress.proposals.try_emplace(centre);
-    std::vector<Proposal>& proposals = entry->second;
+    std::vector<std::string>& proposals = entry->second;
     if (is_new) {
-      proposals = progress.proposer->next_to(centre);
+      proposals = next_to(i, centre);
       std::reverse(proposals.begin(), proposals.end());
     }
     while (!proposals.empty()) {
-      const std::string plan = proposals.back().plan;
+      const std::string plan = std::move(proposals.back());
       proposals.pop_back();
-      if (plan == progress.proposer->default_plan() || progress.known.count({plan, kFirst}) ||
-          !progress.pending.insert(plan).second)
-        continue;
+      if (progress.known.count({plan, kFirst}) || !progress.pending.insert(plan).second) continue;
       job.plan = plan;
       return job;
     }
@@ -222,6 +231,7 @@ std::vector<Search::State> Search::states() const {
       if (!key.first.empty()) {
         ++state.tried;
         ++state.ended[measurement.status];
+        state.first.push_back(measurement);
       } else if (measurement.status == Status::kOk) {
         state.default_us = measurement.default_us;
       } else {

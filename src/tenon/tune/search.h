@@ -16,11 +16,14 @@
 
 namespace tenon::tune {
 
-/// A kernel of a network that may have another plan.
+/// A kernel of a network that may have another plan, or a part of its graph that libraries offer to
+/// compute.
 struct Kernel {
   Job job;            // without a plan
   IRModule module;    // of the job
   int64_t calls = 1;  // of it and its equals in one run of the network
+  /// Of a part: the patterns of libraries, each of which takes the place of a plan.
+  std::vector<std::string> providers = {};
 };
 
 struct SearchOptions {
@@ -52,6 +55,7 @@ class Search {
     std::string failure;    // of its default plan; empty: none
     int64_t tried = 0;      // plans
     std::map<Status, int64_t> ended;
+    std::vector<Measurement> first;  // of each plan that was tried
     std::optional<Choice> choice;
   };
   std::vector<State> states() const;
@@ -65,8 +69,8 @@ class Search {
   struct Progress {
     std::map<std::pair<std::string, int64_t>, Measurement> known;  // by plan and stage
     std::set<std::string> pending;                                 // plans that are being measured
-    std::unique_ptr<Proposer> proposer;
-    std::map<std::string, std::vector<Proposal>> proposals;  // that are left next to a plan
+    std::unique_ptr<Proposer> proposer;                            // of a kernel
+    std::map<std::string, std::vector<std::string>> proposals;     // that are left next to a plan
     int64_t tried = 0, since_gain = 0;
     bool is_done = false;
   };
@@ -74,8 +78,8 @@ class Search {
   void take(size_t i, const Measurement& measurement);
   std::optional<Choice> best(const Progress& progress) const;
   void settle(size_t i);
-  static std::vector<std::string> centres(const Progress& progress,
-                                          const std::optional<Choice>& chosen);
+  std::vector<std::string> centres(size_t i, const std::optional<Choice>& chosen);
+  std::vector<std::string> next_to(size_t i, const std::string& centre);
   std::optional<Job> next_of(size_t i);
   double weight_of(size_t i, double total) const;
 

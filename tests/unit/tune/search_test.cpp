@@ -14,6 +14,7 @@
 #include "tenon/support/usage_codes.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tune/machine.h"
+#include "tenon/tune/part.h"
 
 namespace tenon::tune {
 namespace {
@@ -237,6 +238,40 @@ TEST_F(SearchTest, ProposesOneThreadWhereThereAreSeveral) {
   }
 }
 
+// A part of a graph has its libraries in the place of plans.
+TEST_F(SearchTest, MeasuresEachLibraryOfAPart) {
+  Kernel part;
+  part.job.kernel = "product";
+  part.job.hash = "graph-0123456789abcdef";
+  part.job.target = "llvm -mcpu=haswell";
+  part.providers = {"slow.product", "fast.product", "bad.product"};
+  const std::map<std::string, double> ratios = {{"slow.product", 1.5}, {"fast.product", 0.5}};
+  Database database(path_, Database::Open::kWrite);
+  Search search({part}, options(), database);
+  std::vector<std::string> seen;
+  for (std::vector<Job> jobs = search.next(1); !jobs.empty(); jobs = search.next(1)) {
+    JobResult result = made_up(jobs[0]);
+    seen.push_back(jobs[0].plan);
+    const auto ratio = ratios.find(jobs[0].plan);
+    result.measurement.status =
+        jobs[0].plan.empty() || ratio != ratios.end() ? Status::kOk : Status::kCrash;
+    if (ratio != ratios.end()) result.measurement.ratio = ratio->second;
+    search.record(jobs[0], result);
+  }
+  // Own code, each library, and the faster one again.
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, (std::vector<std::string>{"", "bad.product", "fast.product", "fast.product",
+                                            "slow.product"}));
+  ASSERT_TRUE(search.states().at(0).choice);
+  EXPECT_EQ(search.states().at(0).choice->plan, "fast.product");
+  using Verdicts = graph::UserPlacement::Providers;
+  const Verdicts verdicts = {{"graph-0123456789abcdef bad.product", "crash"},
+                             {"graph-0123456789abcdef fast.product", "faster"},
+                             {"graph-0123456789abcdef slow.product", "slower"}};
+  EXPECT_EQ(measured_parts(database, part.job.target, "here"), verdicts);
+  EXPECT_EQ(measured_parts(database, part.job.target, "elsewhere"), Verdicts());
+}
+
 TEST(Jobs, ReadBackAsWritten) {
   Job job = product().job;
   job.plan = "[{\"block\": \"sum\"}]";
@@ -244,6 +279,7 @@ TEST(Jobs, ReadBackAsWritten) {
   job.seed = 7;
   job.dims = {{"n", 5}};
   job.link = {"/a.so"};
+  job.plugins = {"/b.so"};
   job.is_cold = true;
   const std::string text = text_of(job);
   EXPECT_EQ(text_of(read_job("job.json", text)), text);
