@@ -62,7 +62,7 @@ Power<O> exp_parts(const O& o, const F<O>& x) {
   return {exp_reduced(o, r), o.let_int(o.bits(shifted))};
 }
 
-// e^x for |x| below 87, where it is far from the ends of the range.
+// e^x for |x| up to 87.3 (float32) or 708.3, where it is far from the ends of the range.
 template <typename O>
 F<O> exp_normal(const O& o, const F<O>& x) {
   const Power<O> power = exp_parts(o, x);
@@ -200,13 +200,15 @@ F<O> log1p(const O& o, const F<O>& argument) {
 
 // ---- hyperbolic and error functions -------------------------------------------------------------
 
-// Below -86 (float32) or -708 the result stays as it is there: 4e-38 and 3e-308.
+// Where the result would be below the least normal number it is 0: -infinity gates what it is multiplied
+// with, and quotients below that number take a processor long.
 template <typename O>
-F<O> sigmoid(const O& o, const F<O>& x) {
+F<O> sigmoid(const O& o, const F<O>& argument) {
   // Above 80 e^-x is lost beside 1.
-  const double least = o.kSingle ? -86 : -708;
+  const double least = o.kSingle ? -87.3 : -708.3;
+  const F<O> x = o.let(argument);
   const F<O> y = o.let(negated(o, o.at_least(o.c(least), o.at_most(o.c(80.0), x))));
-  return o.c(1.0) / (exp_normal(o, y) + o.c(1.0));
+  return o.select(o.less(x, o.c(least)), o.c(0.0), o.c(1.0) / (exp_normal(o, y) + o.c(1.0)));
 }
 
 // e^x - 1 for x >= 0.

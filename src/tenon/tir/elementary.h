@@ -4,7 +4,7 @@
 // once and run either on numbers or on expressions.
 //
 // float32 `exp`, `log`, `tanh`, `erf`, `sigmoid` run in float32, with errors of at most 2 units in the
-// last place (`sigmoid`: 2.4 from -86 on; for less it is 4e-38); the other functions of float32 run in
+// last place (`sigmoid`: 2.4 from -87.3 on; for less it is 0); the other functions of float32 run in
 // float64 and are rounded once; 16-bit floats go through float32. float64 functions are within a few units in the last place, but `pow`, whose
 // relative error grows with |y log x| to 1e-13. `fmod`, and `floormod` whose result has the sign of
 // the divisor, are exact.
