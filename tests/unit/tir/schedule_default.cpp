@@ -115,6 +115,33 @@ TEST(DefaultSchedule, LongSumsInChunks) {
     }
 }
 
+// One accumulator, or a few, wait for themselves: chunks are independent of each other, of 16 steps at least.
+TEST(DefaultSchedule, FewSumsInChunks) {
+  const auto chunks = [](const std::string& target, int64_t rows, int64_t columns, int64_t steps) {
+    const auto product = testing::dense(int64(rows), columns, steps, columns)
+                             ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+    std::vector<BlockPlan> plans;
+    Schedule schedule = schedule_by_default(product, parse_target(target), &plans, {}, true);
+    const auto a = results(*product, {}), b = results(*schedule.func(), {});
+    for (size_t i = 0; i < a.size(); ++i)
+      for (size_t k = 0; k < a[i].size(); ++k) EXPECT_NEAR(a[i][k], b[i][k], 1e-9);
+    int64_t most = 1;
+    for (const BlockPlan& plan : plans) most = std::max(most, plan.chunks);
+    return most;
+  };
+  for (const std::string target :
+       {"llvm -mcpu=x86-64-v2", "llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512",
+        "llvm -vector-bits=512 -vector-registers=16"}) {
+    const int64_t lanes = parse_target(target).vector_lanes(32);
+    EXPECT_EQ(chunks(target, 1, lanes, 256), 8) << target;
+    EXPECT_EQ(chunks(target, 1, lanes - 1, 64), 4) << target;
+    EXPECT_EQ(chunks(target, 1, lanes, 31), 1) << target;
+    EXPECT_EQ(chunks(target, 2, 2 * lanes, 64), 2) << target;
+    EXPECT_EQ(chunks(target, 1, 8 * lanes, 64), 1) << target;
+    EXPECT_EQ(chunks(target, 5, lanes, 64), 1) << target;
+  }
+}
+
 // A product of two vectors has a result without axes: it has no columns, so it is no such sum.
 TEST(DefaultSchedule, ASumWithoutAxesHasNoChunks) {
   const auto x = tensor("x", std::vector<int64_t>{4096}),

@@ -19,8 +19,11 @@ bool uses_axis(const BufferLoad& load, const IterVar& axis) {
 /// Extents of a product: `reduction` is the position of its one axis of the reduction.
 struct Product {
   size_t reduction = 0;
-  int64_t rows = 1, steps = 1;
+  int64_t rows = 1, columns = 1, steps = 1;
 };
+
+// Whole groups of as many steps as are unrolled at most.
+constexpr int64_t kGroup = 16;
 
 std::optional<Product> product_of(const Block& block) {
   const BufferStore* store = only_store(block);
@@ -53,9 +56,20 @@ std::optional<Product> product_of(const Block& block) {
     } else if (in_rows) {
       if (in_weights) return std::nullopt;
       product.rows *= extent;
+    } else {
+      product.columns *= extent;
     }
   }
   return product.rows > 0 && product.steps > 1 ? std::optional(product) : std::nullopt;
+}
+
+// Chunks that have as many accumulators together as hide their latency, where all of a product's have not.
+int64_t chunks_for_latency(const Product& product, const Target& target) {
+  const MachineModel& model = machine_model(target);
+  const int64_t lanes = target.vector_lanes(32);
+  const int64_t sums = product.rows * ((product.columns + lanes - 1) / lanes);
+  const auto wanted = static_cast<int64_t>(model.fma_latency * model.fmas_per_cycle) / sums;
+  return std::clamp<int64_t>(product.steps / kGroup, 1, std::max<int64_t>(wanted, 1));
 }
 
 }  // namespace
@@ -63,7 +77,8 @@ std::optional<Product> product_of(const Block& block) {
 int64_t choose_chunks(const Block& block, const Target& target) {
   const MachineModel& model = machine_model(target);
   const auto product = product_of(block);
-  if (!product || product->rows < model.chunk_rows) return 1;
+  if (!product) return 1;
+  if (product->rows < model.chunk_rows) return chunks_for_latency(*product, target);
   const int64_t panel = model.chunk_vectors * target.vector_lanes(32);
   const int64_t bytes = (product->rows + 2 * panel) * product->steps * kFloat32.bytes();
   if (bytes <= target.l2_bytes) return 1;
@@ -78,8 +93,6 @@ void cut_into_chunks(Schedule& schedule, const BlockRV& block, int64_t chunks) {
   if (!loop)
     illegal(schedule.get(block)->origin, "block `{}` is no product of rows and columns",
             block.name);
-  // Whole groups of as many steps as are unrolled at most.
-  constexpr int64_t kGroup = 16;
   if (product->steps / kGroup < chunks)
     illegal(schedule.get(block)->origin, "{} steps in {} chunks; expected {} each at least",
             product->steps, chunks, kGroup);

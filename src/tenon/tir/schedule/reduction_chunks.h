@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long reductions in chunks whose operands stay in the second cache. Internal to the default schedule.
+// Reductions in chunks: long ones, so that operands stay in the second cache, and those of few sums, which
+// would wait for themselves. Internal to the default schedule.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,10 @@
 
 namespace tenon::tir {
 
-/// Into how many chunks the reduction of a product of float32 is cut, so that the rows' operand and
-/// two panels of weights of a chunk take half of the second cache; 1 where all of them fit, or where
-/// the block is no product of rows and columns whose numbers are known.
+/// Into how many chunks the reduction of a product of float32 is cut: so that the rows' operand and
+/// two panels of weights of a chunk take half of the second cache, where there are many rows, and so
+/// that the accumulators of all chunks hide their latency, where there are few. 1 where nothing asks
+/// for it, or where the block is no product of rows and columns whose numbers are known.
 int64_t choose_chunks(const Block& block, const Target& target);
 
 /// Cuts the reduction of a product into blocks of about as many steps, the first under its name, that
