@@ -114,6 +114,7 @@ TunableKernels tunable_kernels(const IRModule& prepared, const CompileRequest& r
 std::vector<tune::Kernel> tunable_parts(const IRModule& prepared, const CompileRequest& request,
                                         const std::map<std::string, int64_t>& dims) {
   std::vector<tune::Kernel> out;
+  if (tune::libs_of(prepared).empty()) return out;
   const std::optional<IRModule> module = module_before("AnnotatePlacement", prepared, request);
   if (!module) return out;
   std::map<std::string, size_t> known;
