@@ -142,6 +142,24 @@ TEST(DefaultSchedule, FewSumsInChunks) {
   }
 }
 
+TEST(DefaultSchedule, AnUnknownNumberOfSumsHasNoChunks) {
+  const Ref<Var> n = Var::size("n");
+  const auto x = tensor("x", std::vector<int64_t>{1, 64}), w = tensor("w", {int64(64), n}),
+             y = tensor("y", {int64(1), n});
+  const auto f =
+      function(
+          {x, w, y}, {},
+          {compute(
+              "product", y, {int64(1), n, int64(64)},
+              [&](const auto& v) { return load(x, {v[0], v[2]}) * load(w, {v[2], v[1]}); }, 1)})
+          ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+  for (const char* target : kTargets) {
+    std::vector<BlockPlan> plans;
+    schedule_by_default(f, parse_target(target), &plans, {}, true);
+    for (const BlockPlan& plan : plans) EXPECT_EQ(plan.chunks, 1);
+  }
+}
+
 // A product of two vectors has a result without axes: it has no columns, so it is no such sum.
 TEST(DefaultSchedule, ASumWithoutAxesHasNoChunks) {
   const auto x = tensor("x", std::vector<int64_t>{4096}),

@@ -19,6 +19,7 @@ bool uses_axis(const BufferLoad& load, const IterVar& axis) {
 /// Extents of a product: `reduction` is the position of its one axis of the reduction.
 struct Product {
   size_t reduction = 0;
+  // Where rows or steps are not known there is no product; columns that are not known are 0.
   int64_t rows = 1, columns = 1, steps = 1;
 };
 
@@ -63,8 +64,10 @@ std::optional<Product> product_of(const Block& block) {
   return product.rows > 0 && product.steps > 1 ? std::optional(product) : std::nullopt;
 }
 
-// Chunks that have as many accumulators together as hide their latency, where all of a product's have not.
+// Chunks that have as many accumulators together as hide their latency, where all of a product's have not; 1
+// where the number of columns is not known.
 int64_t chunks_for_latency(const Product& product, const Target& target) {
+  if (product.columns < 1) return 1;
   const MachineModel& model = machine_model(target);
   const int64_t lanes = target.vector_lanes(32);
   const int64_t sums = product.rows * ((product.columns + lanes - 1) / lanes);
