@@ -203,12 +203,44 @@ def keeps_the_limit_of_memory(folder):
     assert "error[TN0702]" in said and f"the network needs {own} bytes" in said, said
 
 
+# A part whose second parameter is a constant of a size that nobody knows.
+PART = """
+from tenon.script import ir as I, tir as T, relax as R
+
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def total(a: R.Tensor(("n", "k"), "float32"), b: R.Tensor(("k", "m"), "float32")):
+        R.func_attr({"Composite": "toy.total", "constant_params": [1]})
+        with R.dataflow():
+            y = R.matmul(a, b)
+            R.output(y)
+        return y
+"""
+
+
+def tells_bad_jobs(folder):
+    """Jobs of parts that are none."""
+    job = folder / "job.json"
+    fields = {"version": 2, "kernel": "total", "hash": "0", "module": PART, "target": "native", "plan": "toy.total", "stage": 0, "seed": 0}
+    fields |= {"threads": 1, "dims": {}, "link": [], "plugins": [], "seconds": 10, "memory_bytes": 1 << 33, "timed_seconds": 0.1, "cold": False}
+    job.write_text(json.dumps(fields))
+    said = run("measure", job, "-o", folder / "result.json", status=1)
+    assert "error[TN0016]" in said and "the job is for 0" in said, said
+    fields["hash"] = said.split(" has hash ")[1].split(";")[0]
+    job.write_text(json.dumps(fields))
+    said = run("measure", job, "-o", folder / "result.json", status=1)
+    assert "error[TN0016]" in said and "kernel `total` is not called on tensors alone" in said, said
+    job.write_text(json.dumps(fields | {"plugins": ["/nowhere.so"]}))
+    assert "/nowhere.so" in run("measure", job, "-o", folder / "result.json", status=1)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for file, text in {"model.py": MODEL, "patterns.py": PATTERNS, "signatures.py": SIGNATURES, "plain.c": LIBRARY % ""}.items():
             (folder / file).write_text(text)
-        for test in (places_what_is_faster, is_deterministic, survives_bad_functions, keeps_the_limit_of_memory):
+        for test in (places_what_is_faster, is_deterministic, survives_bad_functions, keeps_the_limit_of_memory, tells_bad_jobs):
             test(folder)
             print(f"{test.__name__}: ok", flush=True)
 

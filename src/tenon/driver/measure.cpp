@@ -98,12 +98,6 @@ IRModule one_kernel_program(const IRModule& module, const std::string& kernel, u
   return program;
 }
 
-static bool is_constant_param(const graph::Function& part, size_t param) {
-  const auto constants = part.attrs.ints(tune::kConstantParams);
-  return constants && std::find(constants->begin(), constants->end(),
-                                static_cast<int64_t>(param)) != constants->end();
-}
-
 // A program whose `main` calls a part of a graph: its provider ("dnnl.conv2d") computes it, or (empty) own
 // code.
 static IRModule one_part_program(const Job& job, const IRModule& module,
@@ -124,15 +118,13 @@ static IRModule one_part_program(const Job& job, const IRModule& module,
   std::vector<Ref<graph::Var>> params;
   for (size_t i = 0; i < part->params.size(); ++i) {
     const graph::Var& param = *part->params[i];
-    if (!is_constant_param(*part, i)) {
+    if (!tune::is_constant_param(*part, i)) {
       params.push_back(make<graph::Var>(fmt::format("x{}", i), param.type));
       arguments.push_back(params.back());
       continue;
     }
-    const auto* type = param.type.as<graph::TensorType>();
-    const auto shape = type ? type->static_shape() : std::nullopt;
-    check(shape.has_value(), "a constant of a known shape");
-    const auto data = random_tensor(type->dtype, *shape, job.seed + i);
+    const auto& type = *param.type.as<graph::TensorType>();
+    const auto data = random_tensor(type.dtype, *type.static_shape(), job.seed + i);
     if (is_bound)
       bound.emplace(param.name, data);
     else
@@ -470,7 +462,7 @@ static IRModule module_of(const Job& job, const std::string& path) {
       hash != job.hash)
     throw CompileError(kBadJob, {}, "{}: kernel `{}` has hash {}; the job is for {}", path,
                        job.kernel, hash, job.hash);
-  if (kernel && inputs_of(*kernel) < 0)
+  if (kernel ? inputs_of(*kernel) < 0 : !tune::is_called_on_tensors(*part))
     throw CompileError(kBadJob, {}, "{}: kernel `{}` is not called on tensors alone", path,
                        job.kernel);
   llvm_backend::check_runs_here(resolve(job.target));

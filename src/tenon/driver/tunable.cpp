@@ -121,6 +121,7 @@ std::vector<tune::Kernel> tunable_parts(const IRModule& prepared, const CompileR
   std::map<std::pair<std::string, std::string>, int64_t> calls;  // by hash and provider
   std::set<std::string> names;
   for (const tune::OfferedPart& offered : tune::offered_parts(*module, tune::libs_of(*module))) {
+    if (!tune::is_called_on_tensors(*offered.part.function)) continue;
     const std::string& hash = offered.part.hash;
     const auto [place, is_new] = known.emplace(hash, out.size());
     if (is_new) {
@@ -134,7 +135,7 @@ std::vector<tune::Kernel> tunable_parts(const IRModule& prepared, const CompileR
            module->contains(found.job.kernel) || !names.insert(found.job.kernel).second; ++i)
         found.job.kernel = fmt::format("{}_{}", hint, i);
       found.module = alone(*module, found.job.kernel, offered.part.function);
-      found.job.module = script::print(found.module);
+      found.job.module = script::print(found.module);  // as own code
       found.job.target = request.target.str();
       for (const Ref<graph::Var>& param : offered.part.function->params)
         walk<Var>(param->type, [&](const Var& symbol) { add_dim(found.job, symbol, dims); });
@@ -142,7 +143,9 @@ std::vector<tune::Kernel> tunable_parts(const IRModule& prepared, const CompileR
     }
     tune::Kernel& part = out[place->second];
     const int64_t count = ++calls[{hash, offered.provider}];
-    if (count == 1) part.providers.push_back(offered.provider);
+    if (count == 1)
+      part.providers.push_back({offered.provider, script::print(alone(*module, part.job.kernel,
+                                                                      offered.part.function))});
     part.calls = std::max(part.calls, count);
   }
   return out;

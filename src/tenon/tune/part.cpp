@@ -32,6 +32,21 @@ Part part_of(const Found& found) {
   return {function, part_hash(*function)};
 }
 
+bool is_constant_param(const graph::Function& part, size_t param) {
+  const auto constants = part.attrs.ints(kConstantParams);
+  return constants && std::find(constants->begin(), constants->end(),
+                                static_cast<int64_t>(param)) != constants->end();
+}
+
+bool is_called_on_tensors(const graph::Function& part) {
+  for (size_t i = 0; i < part.params.size(); ++i) {
+    const auto* type = part.params[i]->type.as<graph::TensorType>();
+    if (!type || !type->has_shape() || (is_constant_param(part, i) && !type->static_shape()))
+      return false;
+  }
+  return true;
+}
+
 std::string part_hash(const graph::Function& function) {
   const Ref<graph::Function> bare = with(function, [](graph::Function& copy) {
     const auto constants = copy.attrs.ints(kConstantParams);

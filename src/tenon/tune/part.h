@@ -26,6 +26,11 @@ inline constexpr const char* kBoundConstants = "bound_constants";
 
 /// What the match computes. Requires: its back end accepts it.
 Part part_of(const Found& found);
+/// Whether the parameter of a part's function is a constant.
+bool is_constant_param(const graph::Function& part, size_t param);
+/// Whether a part is called on tensors, of known shapes where they are constants: others are not
+/// measured.
+bool is_called_on_tensors(const graph::Function& part);
 /// The hash of a part's function, as a job has it.
 std::string part_hash(const graph::Function& function);
 /// Whether it is a part's hash, and not a kernel's.

@@ -98,23 +98,31 @@ std::vector<std::string> Search::centres(size_t i, const std::optional<Choice>& 
 
 // What is next to a plan, the best guess first; of a part all libraries.
 std::vector<std::string> Search::next_to(size_t i, const std::string& centre) {
-  if (!kernels_[i].providers.empty()) return kernels_[i].providers;
-  Proposer& proposer = *progress_[i].proposer;
   std::vector<std::string> plans;
+  for (const Kernel::Provider& provider : kernels_[i].providers) plans.push_back(provider.name);
+  if (!plans.empty()) return plans;
+  Proposer& proposer = *progress_[i].proposer;
   for (Proposal& proposal : proposer.next_to(centre))
     if (proposal.plan != proposer.default_plan()) plans.push_back(std::move(proposal.plan));
   return plans;
 }
 
+Job Search::job_for(size_t i, const std::string& plan) const {
+  Job job = kernels_[i].job;
+  job.seed = options_.seed;
+  job.plan = plan;
+  for (const Kernel::Provider& provider : kernels_[i].providers)
+    if (provider.name == plan) job.module = provider.module;
+  return job;
+}
+
 std::optional<Job> Search::next_of(size_t i) {
   Progress& progress = progress_[i];
   if (progress.is_done) return std::nullopt;
-  Job job = kernels_[i].job;
-  job.seed = options_.seed;
   const auto usual = progress.known.find({"", kFirst});
   if (usual == progress.known.end()) {
     if (!progress.pending.insert("").second) return std::nullopt;
-    return job;
+    return job_for(i, "");
   }
   if (usual->second.status != Status::kOk) {
     progress.is_done = true;
@@ -127,7 +135,7 @@ std::optional<Job> Search::next_of(size_t i) {
     if (first.ratio >= (chosen ? std::min(options_.gain, chosen->ratio) : options_.gain)) continue;
     if (progress.known.count({plan, kConfirmed}) || !progress.pending.insert(plan).second) continue;
     // Other inputs and a longer time, so that it is no accident of the first.
-    job.plan = plan;
+    Job job = job_for(i, plan);
     job.stage = kConfirmed;
     job.seed = options_.seed + 1;
     job.timed_seconds *= 2;
@@ -151,8 +159,7 @@ std::optional<Job> Search::next_of(size_t i) {
       const std::string plan = std::move(proposals.back());
       proposals.pop_back();
       if (progress.known.count({plan, kFirst}) || !progress.pending.insert(plan).second) continue;
-      job.plan = plan;
-      return job;
+      return job_for(i, plan);
     }
   }
   if (progress.pending.empty()) progress.is_done = true;

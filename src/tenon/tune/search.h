@@ -22,8 +22,13 @@ struct Kernel {
   Job job;            // without a plan
   IRModule module;    // of the job
   int64_t calls = 1;  // of it and its equals in one run of the network
-  /// Of a part: the patterns of libraries, each of which takes the place of a plan.
-  std::vector<std::string> providers = {};
+  /// A library that would compute a part.
+  struct Provider {
+    std::string name;  // the pattern, which takes the place of a plan
+    std::string
+        module;  // of its jobs: what composites state besides their operators is the library's
+  };
+  std::vector<Provider> providers = {};  // of a part
 };
 
 struct SearchOptions {
@@ -80,6 +85,7 @@ class Search {
   void settle(size_t i);
   std::vector<std::string> centres(size_t i, const std::optional<Choice>& chosen);
   std::vector<std::string> next_to(size_t i, const std::string& centre);
+  Job job_for(size_t i, const std::string& plan) const;
   std::optional<Job> next_of(size_t i);
   double weight_of(size_t i, double total) const;
 

@@ -244,7 +244,10 @@ TEST_F(SearchTest, MeasuresEachLibraryOfAPart) {
   part.job.kernel = "product";
   part.job.hash = "graph-0123456789abcdef";
   part.job.target = "llvm -mcpu=haswell";
-  part.providers = {"slow.product", "fast.product", "bad.product"};
+  part.job.module = "own";
+  part.providers = {{"slow.product", "a"}, {"fast.product", "b"}, {"bad.product", "c"}};
+  const std::map<std::string, std::string> modules = {
+      {"", "own"}, {"slow.product", "a"}, {"fast.product", "b"}, {"bad.product", "c"}};
   const std::map<std::string, double> ratios = {{"slow.product", 1.5}, {"fast.product", 0.5}};
   Database database(path_, Database::Open::kWrite);
   Search search({part}, options(), database);
@@ -252,6 +255,7 @@ TEST_F(SearchTest, MeasuresEachLibraryOfAPart) {
   for (std::vector<Job> jobs = search.next(1); !jobs.empty(); jobs = search.next(1)) {
     JobResult result = made_up(jobs[0]);
     seen.push_back(jobs[0].plan);
+    EXPECT_EQ(jobs[0].module, modules.at(jobs[0].plan));
     const auto ratio = ratios.find(jobs[0].plan);
     result.measurement.status =
         jobs[0].plan.empty() || ratio != ratios.end() ? Status::kOk : Status::kCrash;
