@@ -136,7 +136,9 @@ TEST(DefaultSchedule, FewSumsInChunks) {
     EXPECT_EQ(chunks(target, 1, lanes, 256), 8) << target;
     EXPECT_EQ(chunks(target, 1, lanes - 1, 64), 4) << target;
     EXPECT_EQ(chunks(target, 1, lanes, 31), 1) << target;
-    EXPECT_EQ(chunks(target, 2, 2 * lanes, 64), 2) << target;
+    EXPECT_EQ(chunks(target, 2, lanes, 64), 4) << target;
+    EXPECT_EQ(chunks(target, 1, 2 * lanes, 48), 3) << target;
+    EXPECT_EQ(chunks(target, 1, 3 * lanes, 256), 1) << target;
     EXPECT_EQ(chunks(target, 1, 8 * lanes, 64), 1) << target;
     EXPECT_EQ(chunks(target, 5, lanes, 64), 1) << target;
   }

@@ -71,8 +71,9 @@ int64_t chunks_for_latency(const Product& product, const Target& target) {
   const MachineModel& model = machine_model(target);
   const int64_t lanes = target.vector_lanes(32);
   const int64_t sums = product.rows * ((product.columns + lanes - 1) / lanes);
+  if (sums > model.waiting_accumulators) return 1;
   const auto wanted = static_cast<int64_t>(model.fma_latency * model.fmas_per_cycle) / sums;
-  return std::clamp<int64_t>(product.steps / kGroup, 1, std::max<int64_t>(wanted, 1));
+  return std::clamp<int64_t>(product.steps / kGroup, 1, wanted);
 }
 
 }  // namespace
