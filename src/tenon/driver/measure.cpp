@@ -360,9 +360,9 @@ using MakeProgram = std::function<MeasuredProgram(const std::string& plan)>;
 /// What a job compares.
 struct Alternatives {
   MakeProgram make;
-  IRModule interpreted;  // the specification, where it is cheap; empty else
-  std::string usual;     // how messages call what is there without the plan
-  bool keeps_memory;     // more memory than usual is a reason to refuse
+  std::optional<IRModule> interpreted;  // the specification, where it is cheap
+  std::string usual;                    // how messages call what is there without the plan
+  bool keeps_memory;                    // more memory than usual is a reason to refuse
 };
 
 Alternatives alternatives_of(const Job& job, const std::string& path, const IRModule& module,
@@ -372,16 +372,14 @@ Alternatives alternatives_of(const Job& job, const std::string& path, const IRMo
     return {[=, &job](const std::string& provider) {
               return placed_part(job, module, libraries, provider);
             },
-            {},
-            "own code",
-            false};
+            std::nullopt, "own code", false};
   const IRModule program = one_kernel_program(module, job.kernel, job.seed);
   const bool is_interpreted =
       job.link.empty() && steps_of(*kernel, job.dims) <= kCheapSteps;  // with libraries: once only
   return {[=, &job](const std::string& plan) {
             return planned_kernel(program, job, path, libraries, plan);
           },
-          is_interpreted ? program : IRModule(), "the default plan", true};
+          is_interpreted ? std::optional(program) : std::nullopt, "the default plan", true};
 }
 
 void measure_plan(const Job& job, const std::string& path, const IRModule& module,
@@ -396,10 +394,10 @@ void measure_plan(const Job& job, const std::string& path, const IRModule& modul
   usual.run();
   const int64_t terms = longest_sum(module);
   std::unique_ptr<Expectation> expected;
-  const bool is_interpreted = !alternatives.interpreted.functions().empty();
+  const bool is_interpreted = alternatives.interpreted.has_value();
   if (is_interpreted) {
     const auto rerun = [&](uint64_t seed) {
-      return interpreted(alternatives.interpreted, libraries, seed)->run(inputs);
+      return interpreted(*alternatives.interpreted, libraries, seed)->run(inputs);
     };
     expected = std::make_unique<Expectation>(rerun(0), terms, rerun);
     if (out.detail = wrong_output(*expected, usual, "the interpreter"); !out.detail.empty()) {

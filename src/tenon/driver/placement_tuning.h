@@ -33,7 +33,7 @@ struct ConfirmedPlacement {
 
 /// Gives up what does not make the network faster between everything else, and, in the order of
 /// gains, what brings the planned peak above the limit.
-/// \throws CompileError (kDoesNotFit) where own code is above it already.
+/// \throws CompileError (kDoesNotFit) where it is above the limit without any of this.
 ConfirmedPlacement confirm_placement(tune::Search& search, const PlacementTuning& tuning);
 
 }  // namespace tenon

@@ -128,8 +128,8 @@ nlohmann::ordered_json json_of(const TuneOptions& options, const Tuned& tuned) {
   if (!parts.empty()) {
     json["parts"] = parts;
     json["placed_network"] = json_of(tuned.placement.network, "own_us");
-    if (tuned.placement.peak) json["peak_bytes"] = *tuned.placement.peak;
   }
+  if (tuned.placement.peak) json["peak_bytes"] = *tuned.placement.peak;
   json["kernels"] = kernels;
   json["left"] = left;
   json["network"] = json_of(tuned.network, "default_us");
@@ -161,7 +161,6 @@ void print(const Tuned& tuned) {
       fmt::print("the network takes {} with these, {} by own code\n",
                  time_text(placement.network.tuned_us / 1e6),
                  time_text(placement.network.usual_us / 1e6));
-    if (placement.peak) fmt::print("its planned peak is {} bytes\n", *placement.peak);
     fmt::print("\n");
   }
   const auto [gained, measured] = print_table(tuned.kernels, "default us", "kernel");
@@ -170,6 +169,8 @@ void print(const Tuned& tuned) {
   if (tuned.network.usual_us > 0)
     fmt::print("the network takes {} by them, {} by the default plans\n",
                time_text(tuned.network.tuned_us / 1e6), time_text(tuned.network.usual_us / 1e6));
+  if (tuned.placement.peak)
+    fmt::print("the network's planned peak is {} bytes\n", *tuned.placement.peak);
 }
 
 // The hashes of the plans to give up: those whose kernel is not faster between the others, or, where the

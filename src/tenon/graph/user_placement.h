@@ -17,9 +17,10 @@ namespace tenon::graph {
 inline constexpr const char* kNoProvider = "none";
 inline constexpr const char* kKernels = "kernels";
 
-/// What UserPlacement::measured says of a library that computes a part of the graph faster than own
-/// code does.
+/// What UserPlacement::measured says of a library that computes a part of the graph: it was chosen, or
+/// computes the same and was not. Another word is how its measurement ended ("crash").
 inline constexpr const char* kMeasuredFaster = "faster";
+inline constexpr const char* kMeasuredSlower = "slower";
 
 /// The code of a refusal, or of own code, that user placement asks for.
 inline constexpr const char* kUserPlacement = "by-hand";
@@ -35,7 +36,7 @@ struct UserPlacement {
   /// What AnnotatePlacement leaves to the patterns over TensorIR, by placement_name
   /// (kernel_operators.h): attribute `place_kernels`, until SplitCallTIRByPattern has heeded it.
   Providers kernels;
-  /// What measurements say of libraries, by tune::measured_name: kMeasuredFaster, or how it was not.
+  /// What measurements say of libraries, by tune::measured_name: kMeasuredFaster, kMeasuredSlower, ...
   /// Attribute `place_measured`, until AnnotatePlacement has heeded it.
   Providers measured;
 

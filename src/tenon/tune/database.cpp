@@ -228,9 +228,9 @@ std::map<std::string, std::string> Database::machines(const std::string& target)
   Statement rows(*this,
                  "SELECT known.machine, machine.text FROM "
                  "(SELECT machine FROM choice WHERE target = ?1 UNION "
-                 "SELECT machine FROM measurement WHERE target = ?1 AND kernel LIKE 'graph-%') "
+                 "SELECT machine FROM measurement WHERE target = ?1 AND kernel LIKE ?2 || '%') "
                  "AS known LEFT JOIN machine ON machine.fingerprint = known.machine");
-  rows.bind(target);
+  rows.bind(target).bind(std::string(kPartHash));
   std::map<std::string, std::string> out;
   while (rows.step()) out.emplace(rows.text(0), rows.text(1));
   return out;

@@ -26,6 +26,9 @@ struct MeasureKey {
   auto operator<=>(const MeasureKey&) const = default;
 };
 
+/// What the hashes of parts of a graph begin with; those of kernels are digits.
+inline constexpr std::string_view kPartHash = "graph-";
+
 /// How a measurement ended.
 enum class Status : uint8_t {
   kOk,

@@ -7,8 +7,6 @@
 
 namespace tenon::tune {
 
-static constexpr std::string_view kHashBegin = "graph-";
-
 // A constant, or what a match computes of constants alone (the transpose of one).
 static bool is_constant(const graph::Value& value) {
   if (value.as<graph::Constant>()) return true;
@@ -53,10 +51,10 @@ std::string part_hash(const graph::Function& function) {
     copy.attrs = {};
     if (constants) copy.attrs.set(kConstantParams, AttrList(constants->begin(), constants->end()));
   });
-  return fmt::format("{}{:016x}", kHashBegin, structural_hash(bare));
+  return fmt::format("{}{:016x}", kPartHash, structural_hash(bare));
 }
 
-bool is_part_hash(const std::string& hash) { return hash.starts_with(kHashBegin); }
+bool is_part_hash(const std::string& hash) { return hash.starts_with(kPartHash); }
 
 std::string measured_name(const std::string& hash, const std::string& provider) {
   return hash + " " + provider;
@@ -68,7 +66,7 @@ void add_verdicts(graph::UserPlacement::Providers& measured, const std::string& 
     if (each.plan.empty()) continue;
     const bool is_chosen = choice && choice->plan == each.plan;
     measured[measured_name(hash, each.plan)] = is_chosen                    ? graph::kMeasuredFaster
-                                               : each.status == Status::kOk ? "slower"
+                                               : each.status == Status::kOk ? graph::kMeasuredSlower
                                                                             : name_of(each.status);
   }
 }
@@ -115,11 +113,11 @@ static bool is_within(const Found& less, const Found& more) {
 std::string MeasuredMatches::refusal(size_t match) const {
   const Found& found = found_[match];
   if (is_faster(match)) return "";
-  if (!verdicts_[match].empty()) return fmt::format("measured: {}", verdicts_[match]);
+  if (!verdicts_[match].empty()) return verdicts_[match];
   for (size_t i = 0; i < found_.size(); ++i)
     if (!verdicts_[i].empty() && !is_faster(i) && found_[i].backend == found.backend &&
         is_within(found, found_[i]))
-      return fmt::format("part of {}, measured: {}", found_[i].name(), verdicts_[i]);
+      return fmt::format("part of {}: {}", found_[i].name(), verdicts_[i]);
   return "";
 }
 

@@ -216,7 +216,7 @@ TEST_F(PlacementTest, WhatWasMeasuredGoesBeforeWhatIsDeclared) {
   EXPECT_EQ(slower.of("p"), "");
   EXPECT_EQ(slower.of("q"), "cheap.product");
   EXPECT_EQ(slower.remark("p").reason, "measured");
-  EXPECT_NE(slower.remark("p").detail.find("measured: slower"), std::string::npos);
+  EXPECT_NE(slower.remark("p").detail.find("cheap.product: measured: slower"), std::string::npos);
 }
 
 TEST_F(PlacementTest, LessOfWhatIsSlowerIsNotTakenInItsPlace) {
@@ -230,9 +230,9 @@ TEST_F(PlacementTest, LessOfWhatIsSlowerIsNotTakenInItsPlace) {
   const Decided decided = annotate(module, {"toy"});
   EXPECT_EQ(decided.of("y"), "");
   EXPECT_EQ(decided.of("p"), "");
-  EXPECT_NE(decided.remark("p").detail.find(
-                "toy.product: measured: part of toy.product_relu, measured: crash"),
-            std::string::npos)
+  EXPECT_NE(
+      decided.remark("p").detail.find("toy.product: measured: part of toy.product_relu: crash"),
+      std::string::npos)
       << decided.remark("p").detail;
   // Of another back end nothing is known.
   EXPECT_EQ(annotate(module, {"toy", "other"}).of("p"), "other.product");
