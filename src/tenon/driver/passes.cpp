@@ -460,8 +460,9 @@ std::vector<Row> make_rows() {
       {"FuseTIR", "composes the PrimFuncs of each group into one", Form::kLegalised, kExact,
        graph::fuse_tir},
       {"AttachAttrLayoutFreeBuffers",
-       "tells kernels which of their arguments are constants in every call", Form::kLegalised,
-       kExact, graph::attach_layout_free_buffers},
+       "tells kernels which of their arguments are constants in every call, and whether the second "
+       "cache holds all constants",
+       Form::kLegalised, kExact, graph::attach_layout_free_buffers},
       {"FuseRows",
        "computes what is between two kernels row by row, where the second one reads it by a window",
        Form::kLegalised,

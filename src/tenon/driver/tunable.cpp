@@ -7,6 +7,7 @@
 #include "tenon/driver/measure.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/graph/expr.h"
+#include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/partition.h"
 #include "tenon/script/printer.h"
 #include "tenon/support/remarks.h"
@@ -61,22 +62,13 @@ static void add_dim(tune::Job& job, const Var& symbol, const std::map<std::strin
   job.dims[symbol.name] = given == dims.end() ? kDefaultDim : given->second;
 }
 
-int64_t constant_bytes(const IRModule& module) {
-  int64_t bytes = 0;
-  for (const auto& [name, function] : module.functions())
-    if (function.as<graph::Function>())
-      walk<graph::Constant>(
-          function, [&](const graph::Constant& constant) { bytes += constant.data->bytes(); });
-  return bytes;
-}
-
 TunableKernels tunable_kernels(const IRModule& prepared, const CompileRequest& request,
                                const std::map<std::string, int64_t>& dims) {
   TunableKernels out;
   const std::optional<IRModule> before = module_before(kTakesPlans, prepared, request);
   if (!before) return out;
   const IRModule& module = *before;
-  out.constant_bytes = constant_bytes(module);
+  out.constant_bytes = graph::bytes_of_constants(module);
   std::map<std::string, int64_t> calls;
   for (const auto& [name, function] : module.functions())
     if (function.as<graph::Function>())

@@ -15,11 +15,8 @@ namespace tenon {
 struct TunableKernels {
   std::vector<tune::Kernel> kernels;                      // one of each structure
   std::vector<std::pair<std::string, std::string>> left;  // others by name, and why
-  int64_t constant_bytes = 0;
+  int64_t constant_bytes = 0;                             // of the module
 };
-
-/// Of constants in the module's graph functions.
-int64_t constant_bytes(const IRModule& module);
 
 /// Runs the passes before the one that plans.
 /// \param dims  of symbols in shapes: sizes to measure with; the others are kDefaultDim

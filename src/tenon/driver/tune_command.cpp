@@ -19,6 +19,7 @@
 #include "tenon/driver/tunable.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
+#include "tenon/graph/transforms.h"
 #include "tenon/runtime/cpu_count.h"
 #include "tenon/support/temporary_files.h"
 #include "tenon/support/usage_codes.h"
@@ -294,7 +295,7 @@ int tune_model(const TuneOptions& options) {
 
   // Parts of the graph first: what is left of them to own code is what has kernels.
   std::vector<tune::Kernel> parts = tunable_parts(prepared, request, dims);
-  complete(parts, options, constant_bytes(prepared) > request.target.l2_bytes);
+  complete(parts, options, graph::bytes_of_constants(prepared) > request.target.l2_bytes);
   Search part_search(std::move(parts), how, database);
   measurements.run(part_search, progress);
   ConfirmedPlacement placement =

@@ -116,8 +116,12 @@ IRModule annotate_finite_params(IRModule module);
 
 /// Kernels get an attribute `layout_free_buffers`: the numbers of the parameters that are constants in
 /// every call, of which a schedule may make others before the program runs. Those that others call too
-/// get none. `AttachAttrLayoutFreeBuffers` to users.
+/// get none. Where all constants together are larger than the target's second cache, these kernels also get
+/// `tir.far_constants`. `AttachAttrLayoutFreeBuffers` to users.
 IRModule attach_layout_free_buffers(IRModule module);
+
+/// Of all that the graph functions of a module hold.
+int64_t bytes_of_constants(const IRModule& module);
 
 /// A kernel and the only one that reads its result, by a window that moves along with its own, become one:
 /// it computes a few rows of what is between them at a time, and keeps those that the next rows of the

@@ -295,6 +295,38 @@ TEST(Plan, DepthwiseConv) {
 
 // Consecutive kernels divide the same rows, so that a core finds them in its own cache: an even number of
 // tasks, or an odd one that leaves two threads about as much.
+/// A 1 x 1 convolution of `inputs` to `outputs` channels whose weights are in no cache when it runs.
+Ref<PrimFunc> far_conv(int64_t inputs, int64_t outputs, int64_t side) {
+  testing::Conv conv{inputs, outputs, side, side, 1};
+  conv.v = 16;
+  conv.group = 4;
+  return testing::conv(conv)->with_attr(kFarConstants, true);
+}
+
+TEST(Plan, WeightsThatDoNotStayArePrefetched) {
+  const auto prefetches = [](const Ref<PrimFunc>& kernel) {
+    return plans_of(kernel, k512).at(0).tiles.at(0).prefetches;
+  };
+  // 128 KB, in eight panels or more.
+  EXPECT_TRUE(prefetches(far_conv(64, 512, 7)));
+  EXPECT_FALSE(prefetches(without_attr(far_conv(64, 512, 7), kFarConstants)));
+  // 16 KB, which the first cache holds.
+  EXPECT_FALSE(prefetches(far_conv(8, 512, 7)));
+  // Few panels, for few rows and for many.
+  EXPECT_FALSE(prefetches(far_conv(512, 128, 7)));
+  EXPECT_TRUE(prefetches(far_conv(512, 128, 14)));
+}
+
+TEST(Plan, HintsStandInTheTiles) {
+  for (const char* target : {k128, k256, k256Of32, k512}) {
+    SCOPED_TRACE(target);
+    const Schedule s = schedule_by_default(far_conv(64, 512, 7), parse_target(target), nullptr);
+    int hints = 0;
+    walk<Call>(s.func(), [&](const Call& call) { hints += call.is(IntrinsicId::kPrefetch); });
+    EXPECT_GT(hints, 0);
+  }
+}
+
 TEST(Plan, SmallConvolutionsDivideTheSameRows) {
   const auto tasks = [](const Ref<PrimFunc>& kernel) {
     std::string text;

@@ -5,9 +5,25 @@
 #include "tenon/graph/expr.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/kernels_of_graphs.h"
+#include "tenon/support/target.h"
 #include "tenon/tir/schedule/default_schedule.h"
 
 namespace tenon::graph {
+
+int64_t bytes_of_constants(const IRModule& module) {
+  int64_t bytes = 0;
+  for (const auto& [name, function] : module.functions())
+    if (function.as<Function>())
+      walk<Constant>(function, [&](const Constant& constant) { bytes += constant.data->bytes(); });
+  return bytes;
+}
+
+// Whether a run leaves nothing of them in the second cache for the next one.
+static bool are_far(const IRModule& module) {
+  const auto text = module.attrs.get<std::string>("target");
+  const Target target = text ? parse_target(*text) : parse_target("llvm");
+  return bytes_of_constants(module) > target.l2_bytes;
+}
 
 IRModule attach_layout_free_buffers(IRModule module) {
   const std::unordered_set<std::string> candidates = kernels_of_graphs(module);
@@ -25,9 +41,14 @@ IRModule attach_layout_free_buffers(IRModule module) {
         return i >= args.size() || !args[i].as<Constant>();
       });
     });
-  for (const auto& [name, free] : params)
-    if (!free.empty())
-      module.set(name, module.find<tir::PrimFunc>(name)->with_attr(tir::kLayoutFreeBuffers, free));
+  const bool is_far = are_far(module);
+  for (const auto& [name, free] : params) {
+    if (free.empty()) continue;
+    Ref<tir::PrimFunc> kernel =
+        module.find<tir::PrimFunc>(name)->with_attr(tir::kLayoutFreeBuffers, free);
+    if (is_far) kernel = kernel->with_attr(tir::kFarConstants, true);
+    module.set(name, kernel);
+  }
   return module;
 }
 

@@ -668,7 +668,8 @@ Schedule schedule_as_fits(const Ref<PrimFunc>& kernel, const Target& target,
 
 std::string plan_hash(const Ref<PrimFunc>& kernel) {
   Ref<PrimFunc> bare = kernel;
-  for (const char* known : {kFiniteParams, kLayoutFreeBuffers, kScratchRoom, kGrownRoom})
+  for (const char* known :
+       {kFiniteParams, kLayoutFreeBuffers, kFarConstants, kScratchRoom, kGrownRoom})
     bare = without_attr(bare, known);
   return fmt::format("{:016x}", structural_hash(bare));
 }
@@ -748,8 +749,9 @@ static void run(Job& job, const Target& target, bool is_fast) {
     if (job.kernel->attrs.flag(kRunsInTask)) scheduled = without_tasks(scheduled);
     scheduled = serial_as_given(scheduled, job.plans, job.given);
     report(job.name, job.hash, schedule, job.plans, job.kernel->origin);
-    job.kernel = without_attr(without_attr(scheduled, kScratchRoom), kGrownRoom)
-                     ->with_attr(kScheduled, true);
+    for (const char* done : {kFarConstants, kScratchRoom, kGrownRoom})
+      scheduled = without_attr(scheduled, done);
+    job.kernel = scheduled->with_attr(kScheduled, true);
   } catch (const CompileError& error) {
     if (error.first().code.id != kBadPlan.id) throw;
     job.misfit = error;  // other kernels may have such plans too

@@ -29,6 +29,10 @@ std::string plan_hash(const Ref<PrimFunc>& kernel);
 /// make others before the program runs (AttachAttrLayoutFreeBuffers). TVM's name.
 inline constexpr const char* kLayoutFreeBuffers = "layout_free_buffers";
 
+/// Attribute of a PrimFunc: the program's constants together are larger than the second cache, so that
+/// the kernel's own are no longer in it when it is called again (AttachAttrLayoutFreeBuffers).
+inline constexpr const char* kFarConstants = "tir.far_constants";
+
 /// Attribute of a PrimFunc: bytes of memory of its own that the program has to spare where it is called
 /// (AnnotateScratchRoom). Forms that need more are not chosen.
 inline constexpr const char* kScratchRoom = "tir.scratch_room";

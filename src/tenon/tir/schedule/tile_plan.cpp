@@ -218,17 +218,11 @@ class Planner {
       plan_.panel_distance = panels_ > 0 ? plan_.tasks : 0;
     else
       plan_.panel_distance = panels_ > 0 ? panels_ahead() : 0;
-    plan_.prefetches =
-        plan_.panel_distance > 0 && problem_.width != 1 &&
-        std::any_of(nest_.accesses.loads.begin(), nest_.accesses.loads.end(),
-                    [&](const LinearAccess& load) {
-                      return load.moves(nest_.lane_axis) &&
-                             streams_panels(*load.buffer, nest_.accesses.store.buffer->dtype,
-                                            target_);
-                    });
-    if (given_.prefetches && *given_.prefetches && !plan_.prefetches)
+    const bool can_prefetch = fetches_panels(nest_.far_weights);
+    if (given_.prefetches && *given_.prefetches && !can_prefetch)
       given_.misfit("prefetches",
                     "is true; the nest has no next panel of constant weights to fetch");
+    plan_.prefetches = can_prefetch && (fetches_panels(false) || far_panels_pay());
     plan_.prefetches = given_.prefetches.value_or(plan_.prefetches);
     predict();
     return plan_;
@@ -366,6 +360,25 @@ class Planner {
         most = std::max(
             most, tir::panels_ahead(*load.buffer, nest_.accesses.store.buffer->dtype, target_));
     return most;
+  }
+
+  // Whether there is a next panel that comes from beyond the second cache.
+  bool fetches_panels(bool is_far) const {
+    const DType sum = nest_.accesses.store.buffer->dtype;
+    return plan_.panel_distance > 0 && problem_.width != 1 &&
+           std::any_of(nest_.accesses.loads.begin(), nest_.accesses.loads.end(),
+                       [&](const LinearAccess& load) {
+                         return load.moves(nest_.lane_axis) &&
+                                streams_panels(*load.buffer, sum, target_, is_far);
+                       });
+  }
+
+  // Whether hints that reach into another thread's panels are few beside the others, or beside the
+  // arithmetic.
+  bool far_panels_pay() const {
+    int64_t rows = 1;
+    for (const TilePlan::Axis& axis : plan_.m) rows *= std::max<int64_t>(1, axis.extent);
+    return columns_ >= model_.far_panels || rows >= model_.far_rows;
   }
 
   // Panels of a vector of digits' weights are small: a task has several, so that its call costs little

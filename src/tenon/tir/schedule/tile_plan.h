@@ -98,6 +98,7 @@ struct TileNest {
   const GivenNest* given = nullptr;  // taken instead of what the model would choose
   bool leaves_columns = false;       // columns may be left to another nest
   int64_t tasks = 0;                 // of columns, where they are known
+  bool far_weights = false;          // kFarConstants
 };
 
 /// \throws CompileError (kBadPlan) where what is given does not fit the nest.

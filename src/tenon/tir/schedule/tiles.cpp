@@ -8,6 +8,7 @@
 
 #include "tenon/tir/schedule/attempt.h"
 #include "tenon/tir/schedule/default_elementwise.h"
+#include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/plan_file.h"
@@ -289,9 +290,10 @@ class Tiler {
     const bool has_next = given_.empty() || plans_.size() + 1 < given_.size();
     const bool leaves_columns = has_next && !symbolic && !packed_ && !outside_ && !grown_ &&
                                 part.tasks == 0 && roles.m.size() == 1;
-    TilePlan plan = plan_tiles({*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_,
-                                given, leaves_columns, part.tasks},
-                               target_);
+    TilePlan plan =
+        plan_tiles({*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_, given,
+                    leaves_columns, part.tasks, sch_.func()->attrs.flag(kFarConstants)},
+                   target_);
     plan.flat = part.joined;
     if (plan.even_columns > 0) return tile_columns(block, epilogue, roles, plan);
     plan.packed = packed_operand_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/default_winograd.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
@@ -83,13 +84,13 @@ int64_t panels_ahead(const Buffer& buffer, DType sum, const Target& target) {
   return (machine_model(target).packed_ahead_bytes + panel - 1) / panel;
 }
 
-bool streams_panels(const Buffer& buffer, DType sum, const Target& target) {
+bool streams_panels(const Buffer& buffer, DType sum, const Target& target, bool is_far) {
   const auto shape = as_ints(buffer.shape);
   if (!shape || shape->size() < 3 || shape->front() < 2) return false;
   const int64_t panel = panel_bytes(buffer, *shape);
   const MachineModel& model = machine_model(target);
-  return (shares_elements(buffer, sum) ||
-          panel * shape->front() > target.l2_bytes * model.weights_l2_halves / 2) &&
+  const int64_t stays = is_far ? target.l1_bytes : target.l2_bytes * model.weights_l2_halves / 2;
+  return (shares_elements(buffer, sum) || panel * shape->front() > stays) &&
          2 * panel <= target.l2_bytes * model.panels_l2_quarters / 4;
 }
 
@@ -120,7 +121,9 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
   if (!panels) return;
   const Ref<Block> node = schedule.get(block);
   const Ref<Buffer> buffer = node->reads[static_cast<size_t>(panels->read)]->buffer;
-  if (!streams_panels(*buffer, node->writes.at(0)->buffer->dtype, target)) return;
+  if (!streams_panels(*buffer, node->writes.at(0)->buffer->dtype, target,
+                      schedule.func()->attrs.flag(kFarConstants)))
+    return;
   const MachineModel& model = machine_model(target);
   const int64_t elements = model.line_bytes / buffer->dtype.bytes();
   const int64_t lines = (*as_int(buffer->shape.back()) * panels->steps + elements - 1) / elements;
