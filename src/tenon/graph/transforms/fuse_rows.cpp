@@ -2,6 +2,7 @@
 // FuseRows: a kernel and the one that reads its result by a window become one kernel, which keeps a few
 // rows of what is between them.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -567,6 +568,29 @@ class RowFusion {
     return found;
   }
 
+  // Into how many tasks the rows are cut, for each of `groups` of channels: more of them divide better
+  // over threads, and compute more rows twice. The number follows from sizes only.
+  // \param repeated  rows between the kernels that two tasks share, as a part of all
+  static int64_t choose_row_tasks(int64_t groups, int64_t rows, double repeated,
+                                  const tir::MachineModel& model) {
+    int64_t best = 1;
+    double least = std::numeric_limits<double>::infinity();
+    for (int64_t tasks = 1; tasks <= rows; ++tasks) {
+      const int64_t part = divided_up(rows, tasks);
+      if (divided_up(rows, part) != tasks || (tasks > 1 && part < model.least_task_rows)) continue;
+      double cost = 0;
+      for (const auto& [threads, weight] : model.row_threads) {
+        const int64_t longest = divided_up(groups * tasks, threads) * part;
+        const double twice = model.row_first_share * repeated * static_cast<double>(tasks - 1);
+        cost += weight * std::log(static_cast<double>(longest * threads) * (1 + twice));
+      }
+      if (cost >= least) continue;
+      least = cost;
+      best = tasks;
+    }
+    return best;
+  }
+
   void size_up(RowPlan& plan, const Ref<Buffer>& between, const Ref<Buffer>& result,
                const tir::MachineModel& model) const {
     const RowWindow& window = plan.window;
@@ -585,10 +609,9 @@ class RowFusion {
     const int64_t carried = window.rows - window.stride;
     plan.row_tasks = 1;
     if (target_.kind != "c" && groups < model.enough_tasks)
-      plan.row_tasks = std::clamp<int64_t>(
-          divided_up(model.enough_tasks, groups), 1,
-          std::max<int64_t>(
-              1, rows * window.stride / (model.row_repeats * std::max<int64_t>(carried, 1))));
+      plan.row_tasks = choose_row_tasks(
+          groups, rows, static_cast<double>(carried) / static_cast<double>(rows * window.stride),
+          model);
     int64_t task_rows = divided_up(rows, plan.row_tasks);
     const int64_t slots = target_.kind == "c" ? 1 : groups * plan.row_tasks;
     const int64_t ring_bytes = std::min(target_.l2_bytes / model.ring_l2_parts,
