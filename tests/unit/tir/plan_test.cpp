@@ -341,6 +341,16 @@ TEST(Plan, SmallConvolutionsDivideTheSameRows) {
   EXPECT_EQ(tasks(depthwise(k512, 12)), "rows 6 outside");
   EXPECT_EQ(tasks(conv(k512, 1, 15)), "columns 5 outside");
   EXPECT_EQ(tasks(conv(k512, 1, 56)), "columns 28 outside");
+  // More than a quarter of the second cache: where the tasks are even, and not many products.
+  const auto pointwise = [](int64_t inputs, int64_t outputs, int64_t side) {
+    testing::Conv conv{inputs, outputs, side, side, 1};
+    conv.v = 16;
+    conv.group = 2;
+    return testing::conv(conv);
+  };
+  EXPECT_EQ(tasks(pointwise(576, 96, 14)), "columns 4 outside");
+  EXPECT_EQ(tasks(pointwise(576, 32, 15)), "columns 5 inside");
+  EXPECT_EQ(tasks(pointwise(576, 192, 14)), "columns 7 inside");
 }
 
 // Three panels leave one of two threads waiting: rows are tasks, too, and those of a last tile that is

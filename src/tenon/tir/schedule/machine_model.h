@@ -147,6 +147,10 @@ struct MachineModel {
   /// Kernels of which all is in this part of the second cache divide rows, the same as their neighbours:
   /// tiny_dscnn took 0.89 of its time on two threads, tiny_mobilenet_v1 0.88. [tiny networks]
   int64_t near_l2_parts = 4;
+  /// Larger ones that the second cache holds whole do so up to so many multiply-adds, where the tasks are even:
+  /// with more threads larger kernels need more tasks. [mobilenet_v2: a 1 x 1 convolution of 576 channels of
+  /// 14 x 14 took 0.76 of its time on two threads]
+  int64_t even_macs = 16 << 20;
   /// Multiply-adds of such a task, at least, tasks, at most, where two threads get as many each, and the
   /// share of full use of two threads that is enough otherwise. [tiny networks]
   int64_t near_task_macs = 32 << 10, near_tasks = 6;

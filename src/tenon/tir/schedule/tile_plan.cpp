@@ -409,7 +409,14 @@ class Planner {
                          std::max<int64_t>(1, column_count) * problem_.steps * nest_.length *
                          tile.vectors;
     const bool has_rows = plan_.m.size() >= 2 || plan_.flat;
-    if (has_rows && is_near(work) && cut_near(row_count, column_count)) return;
+    if (has_rows && work >= 2 * model_.near_task_macs) {
+      const int64_t bytes = all_bytes();
+      const bool is_near = bytes <= target_.l2_bytes / model_.near_l2_parts;
+      const bool is_small = bytes <= target_.l2_bytes && work <= model_.even_macs;
+      if ((is_near || is_small) &&
+          cut_near(row_count, column_count, is_near ? model_.near_share : 1))
+        return;
+    }
     int64_t wanted = std::clamp<int64_t>(work / model_.task_macs, 1, model_.contraction_tasks);
     // Where panels are tasks enough, their rows stay together as long as the second cache holds them
     // beside a panel: each part would read that again, in tiles that are less full.
@@ -474,35 +481,36 @@ class Planner {
     if (even < column_count) plan_.even_columns = even;
   }
 
-  // Whether all of it stays in the cache of a core that computes it. Handing over is cheap then beside
-  // reading what another core has written: kernels that follow each other divide the same rows.
-  bool is_near(int64_t work) const {
+  // Of what the nest reads and writes.
+  int64_t all_bytes() const {
     const auto bytes = [](const Ref<Buffer>& buffer) {
       const auto count = as_int(arith::simplify(element_count(buffer->shape)));
       return count ? *count * buffer->dtype.bytes() : int64_t{1} << 40;
     };
     int64_t all = bytes(nest_.accesses.store.buffer);
     for (const LinearAccess& load : nest_.accesses.loads) all += bytes(load.buffer);
-    return all <= target_.l2_bytes / model_.near_l2_parts && work >= 2 * model_.near_task_macs;
+    return all;
   }
 
-  // Rows in a few tasks outside of all other loops, of which two threads have about as many each. The
-  // number follows from sizes only.
-  bool cut_near(int64_t row_count, int64_t column_count) {
+  // Rows in a few tasks outside of all other loops, of which two threads have about as many each: of kernels
+  // that stay in the cache of a core. Handing over is cheap then beside reading what another core has
+  // written: kernels that follow each other divide the same rows. The number follows from sizes only.
+  // \param share  of full use of two threads, at least
+  bool cut_near(int64_t row_count, int64_t column_count, double share) {
     const bool by_rows = row_count > 1;
     const int64_t count = by_rows ? row_count : column_count;
     const int64_t most =
         count / std::max<int64_t>(1, by_rows ? plan_.tile().rows : plan_.tile().cols);
-    const auto is_even = [&](int64_t tasks, double share) {
+    const auto is_even = [&](int64_t tasks, double used) {
       const auto all = static_cast<double>(tasks * outer_);
-      return count % tasks == 0 && all >= share * 2 * std::ceil(all / 2);
+      return count % tasks == 0 && all >= used * 2 * std::ceil(all / 2);
     };
     int64_t tasks = std::min(model_.near_tasks, most);
     while (tasks > 1 && !is_even(tasks, 1)) --tasks;
     if (tasks < 2) {
-      if (outer_ > 1) return false;
+      if (outer_ > 1 || share == 1) return false;
       tasks = 2;
-      while (tasks <= most && !is_even(tasks, model_.near_share)) ++tasks;
+      while (tasks <= most && !is_even(tasks, share)) ++tasks;
       if (tasks > std::min(most, model_.task_slack * model_.near_tasks)) return false;
     }
     plan_.tasks_of = by_rows ? TilePlan::Tasks::kRows : TilePlan::Tasks::kColumns;
