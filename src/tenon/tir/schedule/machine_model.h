@@ -58,6 +58,9 @@ struct MachineModel {
   /// Bytes of weights in one outer step above which they leave the nearest cache between two
   /// tiles, of 32 KiB. [conv]
   int64_t near_weight_bytes = 20 * 1024;
+  /// Bytes of weights that come from the second cache in a cycle. [a 1 x 1 convolution of stride 2 to 2048 channels
+  /// of 7 x 7: tiles of 4 and 3 columns by 4 vectors, 36 bytes, took 1.19 times as long as 7 by 2]
+  double l2_bytes_per_cycle = 30;
   /// Accumulators beyond which each costs `crowded_cycles` more: the unrolled body no longer fits the
   /// cache of decoded instructions. [conv], fitted
   double crowded_accumulators = 28;
@@ -155,6 +158,11 @@ struct MachineModel {
   /// share of full use of two threads that is enough otherwise. [tiny networks]
   int64_t near_task_macs = 32 << 10, near_tasks = 6;
   double near_share = 0.8;
+  /// Columns up to which narrower panels take the place of wide ones that are odd in number and leave columns, and
+  /// the part of the cycles that they may take. [mobilenet_v2, 49 columns: 0.93 of the time on one and on two
+  /// threads; vit_tiny, 197 columns: 1.0 and 1.1, as a core reads all rows that the others wrote]
+  int64_t narrow_columns = 64;
+  double narrow_share = 1.05;
   /// Tasks that are enough, where the loops inside are better left as they are. [chosen]
   int64_t enough_tasks = 8;
   /// Times the wanted number of tasks that a divisor may be. [chosen]

@@ -186,11 +186,13 @@ constexpr int64_t kMostAccumulators = 64;
 
 class Planner {
  public:
-  Planner(const TileNest& nest, const Target& target)
+  Planner(const TileNest& nest, const Target& target, int64_t most_vectors)
       : nest_(nest),
         given_(nest.given ? *nest.given : nothing()),
         target_(target),
-        model_(machine_model(target)) {}
+        model_(machine_model(target)) {
+    problem_.most_vectors = most_vectors;
+  }
 
   TilePlan run() {
     const TileRoles& roles = nest_.roles;
@@ -248,7 +250,9 @@ class Planner {
     k.reserve(plan_.k.size());
     for (const TilePlan::Axis& axis : plan_.k)
       k.push_back(axis.extent > 0 ? axis.extent : model_.unknown_steps);
+    const int64_t most_vectors = problem_.most_vectors;
     problem_ = contraction(k, nest_.lanes * nest_.element_bits / 8);
+    problem_.most_vectors = most_vectors;
     problem_.width = plan_.m.empty() ? 1 : plan_.m.back().extent;
     problem_.window = nest_.roles.window;
     problem_.stride = nest_.roles.window_stride;
@@ -607,7 +611,18 @@ std::string axes_text(const char* role, const std::vector<TilePlan::Axis>& axes)
 }  // namespace
 
 TilePlan plan_tiles(const TileNest& nest, const Target& target) {
-  return Planner(nest, target).run();
+  TilePlan plan = Planner(nest, target, std::numeric_limits<int64_t>::max()).run();
+  // Of few columns: narrower panels, whose number is even, rather than columns that read all weights again.
+  const MachineModel& model = machine_model(target);
+  const bool may_narrow = plan.even_columns > 0 && plan.m.back().extent <= model.narrow_columns &&
+                          plan.tile().vectors > 1 &&
+                          !(nest.given && (nest.given->tile || nest.given->tasks));
+  if (may_narrow) {
+    TilePlan narrow = Planner(nest, target, plan.tile().vectors / 2).run();
+    if (narrow.even_columns == 0 && narrow.choice.cycles <= plan.choice.cycles * model.narrow_share)
+      return narrow;
+  }
+  return plan;
 }
 
 const char* name_of(TilePlan::Algorithm algorithm) {

@@ -32,8 +32,13 @@ double step_cycles(int64_t pixels, int64_t vectors, const TileProblem& problem,
   double weight = model.near_weight_cycles;
   if (problem.step_bytes * vectors > model.near_weight_bytes)
     weight = model.far_weight_cycles * target.vector_bits / model.far_weight_bits;
+  const auto bytes = static_cast<double>(problem.vector_bytes * vectors);
+  // Weights of all steps are read again for each tile, of which there are several.
+  const bool is_far = problem.width > 0 && problem.width * problem.height > 1 &&
+                      bytes * static_cast<double>(problem.steps) > target.l1_bytes;
   double cycles = std::max({n / model.fmas_per_cycle, loads / model.loads_per_cycle,
-                            (n + loads + 1) / model.issues_per_cycle, model.fma_latency}) +
+                            (n + loads + 1) / model.issues_per_cycle, model.fma_latency,
+                            is_far ? bytes / model.l2_bytes_per_cycle : 0}) +
                   model.load_cycles * loads + weight * static_cast<double>(vectors);
   if (n > model.crowded_accumulators) cycles += model.crowded_cycles * n;
   if (vectors == 1) cycles += model.lone_broadcast_cycles * n;
@@ -67,7 +72,7 @@ void of_digits(TileProblem& problem, int64_t products) {
 
 TileProblem contraction(const std::vector<int64_t>& reduction, int64_t vector_bytes) {
   TileProblem problem;
-  problem.step_bytes = vector_bytes;
+  problem.step_bytes = problem.vector_bytes = vector_bytes;
   for (const int64_t extent : reduction) {
     // The outermost axis that moves is the outer step.
     if (problem.steps > 1) problem.step_bytes *= extent;
@@ -104,7 +109,7 @@ TileChoice choose_tile(const TileProblem& problem, const Target& target) {
   const TileProblem whole = with_lengths(problem, model);
   const int64_t budget =
       std::min<int64_t>(target.vector_registers, model.registers) - model.spare_registers;
-  const int64_t most_vectors = std::min(whole.vectors, model.most_vectors);
+  const int64_t most_vectors = std::min({whole.vectors, model.most_vectors, problem.most_vectors});
   const int64_t most_rows = std::min(whole.height, model.most_rows);
   const int64_t most_columns = std::min(whole.width, model.most_columns);
   TileChoice choice;

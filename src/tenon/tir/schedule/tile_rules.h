@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,13 +24,15 @@ struct Tile {
 
 /// The extents that a tile is chosen for. An extent that is not known at compile time is 0.
 struct TileProblem {
-  int64_t height = 1;      // of outputs; 1 where they are flat
-  int64_t width = 1;       // of outputs
-  int64_t vectors = 1;     // vectors of outputs in the other direction
-  int64_t steps = 1;       // of the reduction
-  int64_t stride = 1;      // of the window along the width
-  int64_t step_bytes = 0;  // weights of one vector that one outer step of the reduction reads
-  int64_t products = 1;    // instructions of an output and step
+  int64_t height = 1;        // of outputs; 1 where they are flat
+  int64_t width = 1;         // of outputs
+  int64_t vectors = 1;       // vectors of outputs in the other direction
+  int64_t steps = 1;         // of the reduction
+  int64_t stride = 1;        // of the window along the width
+  int64_t step_bytes = 0;    // weights of one vector that one outer step of the reduction reads
+  int64_t vector_bytes = 0;  // one vector of weights
+  int64_t most_vectors = std::numeric_limits<int64_t>::max();  // of the tile
+  int64_t products = 1;                                        // instructions of an output and step
   double weight_instructions = 0;  // of a vector of weights and step, beside its load
   int64_t registers = 1;  // of an output: its sum, and those beside it (analysis/integer_sum.h)
   bool window = false;    // the reduction reads neighbours of a pixel too (not 1x1)
