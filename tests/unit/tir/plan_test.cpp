@@ -293,8 +293,6 @@ TEST(Plan, DepthwiseConv) {
             "tile 1 x 8 x 1 (rows, columns, vectors of 16); 3 steps unrolled\n");
 }
 
-// Consecutive kernels divide the same rows, so that a core finds them in its own cache: an even number of
-// tasks, or an odd one that leaves two threads about as much.
 /// A 1 x 1 convolution of `inputs` to `outputs` channels whose weights are in no cache when it runs.
 Ref<PrimFunc> far_conv(int64_t inputs, int64_t outputs, int64_t side) {
   testing::Conv conv{inputs, outputs, side, side, 1};
@@ -356,6 +354,8 @@ TEST(Plan, HintsStandInTheTiles) {
   }
 }
 
+// Consecutive kernels divide the same rows, so that a core finds them in its own cache: an even number of
+// tasks, or an odd one that leaves two threads about as much.
 TEST(Plan, SmallConvolutionsDivideTheSameRows) {
   const auto tasks = [](const Ref<PrimFunc>& kernel) {
     std::string text;

@@ -581,7 +581,7 @@ class RowFusion {
       double cost = 0;
       for (const auto& [threads, weight] : model.row_threads) {
         const int64_t longest = divided_up(groups * tasks, threads) * part;
-        const double twice = model.row_first_share * repeated * static_cast<double>(tasks - 1);
+        const double twice = repeated * static_cast<double>(tasks - 1);
         cost += weight * std::log(static_cast<double>(longest * threads) * (1 + twice));
       }
       if (cost >= least) continue;

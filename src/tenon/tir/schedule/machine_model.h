@@ -159,7 +159,7 @@ struct MachineModel {
   int64_t near_task_macs = 32 << 10, near_tasks = 6;
   double near_share = 0.8;
   /// Columns up to which narrower panels take the place of wide ones that are odd in number and leave columns, and
-  /// the part of the cycles that they may take. [mobilenet_v2, 49 columns: 0.93 of the time on one and on two
+  /// the cycles that they may take at most, over those of wide ones. [mobilenet_v2, 49 columns: 0.93 of the time on one and on two
   /// threads; vit_tiny, 197 columns: 1.0 and 1.1, as a core reads all rows that the others wrote]
   int64_t narrow_columns = 64;
   double narrow_share = 1.05;
@@ -251,12 +251,11 @@ struct MachineModel {
   int64_t row_channels = 48;
   /// Rows of the result in a task, at least. [chosen]
   int64_t least_task_rows = 4;
-  /// Numbers of threads by whose times rows are cut into tasks, with their weights, and the share of the first
-  /// kernel in the work, some rows of which neighbours both compute. Even numbers of tasks: mobilenet_v2 takes
-  /// 0.96 of its time on two threads and 1.00 on one, efficientnet_b0 0.97. Ten tasks in the place of five, where
-  /// a seventh is computed twice, took 1.11 and 0.94. [mobilenet_v2, efficientnet_b0]
+  /// Numbers of threads by whose times rows are cut into tasks, with their weights; rows that two tasks compute
+  /// count twice. Even numbers of tasks: mobilenet_v2 takes 0.96 of its time on two threads and 1.00 on one,
+  /// efficientnet_b0 0.97. Ten tasks in the place of five, where a seventh is computed twice, took 1.11 of the
+  /// kernel's time on one thread and 0.94 on two. [mobilenet_v2, efficientnet_b0]
   std::array<std::pair<int64_t, double>, 4> row_threads = {{{1, 2}, {2, 2}, {4, 1}, {8, 1}}};
-  double row_first_share = 1;
   /// The part of the second cache that the rows of a task may take, ... [chosen]
   int64_t ring_l2_parts = 8;
   /// ... and of what is between the kernels, all tasks' rows together, ... [chosen]

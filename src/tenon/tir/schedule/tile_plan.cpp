@@ -190,9 +190,8 @@ class Planner {
       : nest_(nest),
         given_(nest.given ? *nest.given : nothing()),
         target_(target),
-        model_(machine_model(target)) {
-    problem_.most_vectors = most_vectors;
-  }
+        model_(machine_model(target)),
+        most_vectors_(most_vectors) {}
 
   TilePlan run() {
     const TileRoles& roles = nest_.roles;
@@ -250,9 +249,8 @@ class Planner {
     k.reserve(plan_.k.size());
     for (const TilePlan::Axis& axis : plan_.k)
       k.push_back(axis.extent > 0 ? axis.extent : model_.unknown_steps);
-    const int64_t most_vectors = problem_.most_vectors;
     problem_ = contraction(k, nest_.lanes * nest_.element_bits / 8);
-    problem_.most_vectors = most_vectors;
+    problem_.most_vectors = most_vectors_;
     problem_.width = plan_.m.empty() ? 1 : plan_.m.back().extent;
     problem_.window = nest_.roles.window;
     problem_.stride = nest_.roles.window_stride;
@@ -594,9 +592,10 @@ class Planner {
   const MachineModel& model_;
   TilePlan plan_;
   TileProblem problem_;
-  int64_t panels_ = 0;   // axes over panels of columns
-  int64_t columns_ = 1;  // panels
-  int64_t outer_ = 1;    // iterations outside of a plane of tiles and its tasks
+  int64_t most_vectors_;  // of a tile that is chosen
+  int64_t panels_ = 0;    // axes over panels of columns
+  int64_t columns_ = 1;   // panels
+  int64_t outer_ = 1;     // iterations outside of a plane of tiles and its tasks
 };
 
 std::string axes_text(const char* role, const std::vector<TilePlan::Axis>& axes) {

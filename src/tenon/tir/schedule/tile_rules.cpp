@@ -33,7 +33,8 @@ double step_cycles(int64_t pixels, int64_t vectors, const TileProblem& problem,
   if (problem.step_bytes * vectors > model.near_weight_bytes)
     weight = model.far_weight_cycles * target.vector_bits / model.far_weight_bits;
   const auto bytes = static_cast<double>(problem.vector_bytes * vectors);
-  // Weights of all steps are read again for each tile, of which there are several.
+  // Weights of all steps are read again for each tile, where there are several. Lengths that only the run
+  // knows may be shorter than is assumed.
   const bool is_far = problem.width > 0 && problem.width * problem.height > 1 &&
                       bytes * static_cast<double>(problem.steps) > target.l1_bytes;
   double cycles = std::max({n / model.fmas_per_cycle, loads / model.loads_per_cycle,
