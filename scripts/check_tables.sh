@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks that the generated tables of docs/ are what the program says; with --update writes them.
+# Checks that the generated tables of docs/, and the summaries of passes in the Python package, are what the program says;
+# with --update writes them.
 #
 #     scripts/check_tables.sh [--update] [build/bin/tenon]
 set -euo pipefail
@@ -21,4 +22,5 @@ for pair in passes:passes options:options operators:onnx-operators 'operators --
     status=1
   fi
 done
+if $update; then python3 scripts/check_pass_stubs.py --update || status=1; else python3 scripts/check_pass_stubs.py || status=1; fi
 exit $status

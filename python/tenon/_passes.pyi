@@ -251,7 +251,7 @@ def FuseTIR() -> Pass:
     """
 
 def AttachAttrLayoutFreeBuffers() -> Pass:
-    """Tells kernels which of their arguments are constants in every call.
+    """Tells kernels which of their arguments are constants in every call, and whether the second cache holds all constants.
 
     Form: legalised. Precision: exact.
     """
