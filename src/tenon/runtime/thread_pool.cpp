@@ -30,6 +30,19 @@ static constexpr uint32_t kRestarting = UINT32_MAX;
 
 static thread_local int64_t t_current_task = -1;
 
+/// What tells a thread's outermost loop from its others.
+struct LastLoop {
+  TenonTask body = nullptr;
+  const void* env = nullptr;
+  int64_t tasks = 0;
+  bool backwards = false;
+
+  bool is(TenonTask other_body, const void* other_env, int64_t other_tasks) const {
+    return body == other_body && env == other_env && tasks == other_tasks;
+  }
+};
+static thread_local LastLoop t_last_loop;
+
 static uint32_t epoch_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
 
 static void pause() {
@@ -108,20 +121,26 @@ int32_t ThreadPool::parallel_for(TenonContext* context, TenonTask body, void* en
     return body(context, env, 0);  // hardly a loop: one inside it may still use the workers
 
   bool outermost = t_current_task < 0;
+  bool backwards = false;
+  if (outermost) {
+    backwards = t_last_loop.is(body, env, tasks) && !t_last_loop.backwards;
+    t_last_loop = {body, env, tasks, backwards};
+  }
   int32_t code = 0;
   if (outermost && threads_ > 1 && acquire()) {
     for (int64_t first = 0; first < tasks && code == 0; first += kMaxTasks) {
       uint32_t count = static_cast<uint32_t>(std::min<int64_t>(tasks - first, kMaxTasks));
       uint32_t shares = std::min(count, static_cast<uint32_t>(workers_.size()) + 1);
-      code = run_loop({body, env, context, first, count, shares});
+      code = run_loop({body, env, context, first, count, shares, backwards});
     }
     busy_.store(false, std::memory_order_release);
     return code;
   }
 
-  for (int64_t task = 0; task < tasks && code == 0; ++task) {
+  for (int64_t i = 0; i < tasks && (code == 0 || backwards); ++i) {
+    const int64_t task = backwards ? tasks - 1 - i : i;
     if (outermost) t_current_task = task;
-    code = body(context, env, task);
+    if (int32_t failure = body(context, env, task); failure != 0) code = failure;
   }
   if (outermost) t_current_task = -1;
   return code;
@@ -300,7 +319,7 @@ int64_t ThreadPool::take(const Loop& loop, uint32_t epoch, uint32_t share) {
     if (count == size) return -1;
     uint64_t next = uint64_t{epoch} << 32 | (count + 1);
     if (taken.compare_exchange_weak(seen, next, std::memory_order_relaxed))
-      return loop.first + begin(share) + count;
+      return loop.first + begin(share) + (loop.backwards ? size - 1 - count : count);
   }
 }
 

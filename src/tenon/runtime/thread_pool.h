@@ -19,7 +19,9 @@ namespace tenon::runtime {
 /// The caller fixes the tasks, so results cannot depend on the number of threads. Each thread
 /// begins with its own contiguous share of them (the same in every loop of one size, so that data
 /// stays in its cache), then takes what others have left. A worker that is asleep or late is not
-/// waited for.
+/// waited for. Where the caller's last loop comes again (the steps of a recurrence), threads go
+/// through their shares backwards, and forwards the next time: what does not fit a cache is read
+/// from its end, which the cache still holds, and not from its beginning, which it has just lost.
 ///
 /// A loop inside a task, and a loop while another thread's loop occupies the workers, run on the
 /// caller alone. Idle workers spin for up to 50 us before they sleep: from one loop of a program to
@@ -69,6 +71,7 @@ class ThreadPool {
     int64_t first = 0;   // task number of the first
     uint32_t tasks = 0;  // at most kMaxTasks
     uint32_t shares = 0;
+    bool backwards = false;  // each share from its last task to its first
   };
   /// Of each thread: the tasks that it begins with, and its failure, if any.
   struct alignas(64) Share {

@@ -42,6 +42,35 @@ TEST_P(ThreadCounts, RunsEachTaskOnce) {
   }
 }
 
+TEST_P(ThreadCounts, ALoopThatComesAgainRunsEachTaskOnce) {
+  ThreadPool pool(GetParam());
+  std::vector<std::atomic<int>> runs(13);
+  Task task = [&](int64_t task) { return runs[static_cast<size_t>(task)]++, 0; };
+  for (int round = 1; round <= 500; ++round) {
+    ASSERT_EQ(pool.parallel_for(nullptr, call_task, &task, 13), 0);
+    for (std::atomic<int>& count : runs) ASSERT_EQ(count, round);
+  }
+}
+
+TEST(ThreadPool, ALoopThatComesAgainGoesBackAndForth) {
+  ThreadPool pool(1);
+  std::vector<int64_t> order;
+  Task task = [&](int64_t task) { return order.push_back(task), 0; };
+  Task other = [&](int64_t task) { return order.push_back(10 + task), 0; };
+  const auto run = [&](Task& what, int64_t tasks) {
+    order.clear();
+    pool.parallel_for(nullptr, call_task, &what, tasks);
+    return order;
+  };
+  using Order = std::vector<int64_t>;
+  EXPECT_EQ(run(task, 3), (Order{0, 1, 2}));
+  EXPECT_EQ(run(task, 3), (Order{2, 1, 0}));
+  EXPECT_EQ(run(task, 3), (Order{0, 1, 2}));
+  EXPECT_EQ(run(task, 2), (Order{0, 1})) << "of another number of tasks";
+  EXPECT_EQ(run(other, 2), (Order{10, 11})) << "another loop";
+  EXPECT_EQ(run(task, 2), (Order{0, 1})) << "not the last one";
+}
+
 TEST_P(ThreadCounts, ResultsOfALoopAreSeenAfterIt) {
   ThreadPool pool(GetParam());
   constexpr size_t kTasks = 97;
@@ -83,6 +112,20 @@ TEST_P(ThreadCounts, ReturnsTheErrorOfTheLowestTask) {
     ASSERT_EQ(code, 1037);
     ASSERT_EQ(low, 37) << "a task below the failed one was left out";
     ASSERT_EQ(loop(pool, 100, [](int64_t) { return 0; }), 0) << "the error stayed";
+  }
+}
+
+TEST_P(ThreadCounts, ReturnsTheErrorOfTheLowestTaskBackwards) {
+  ThreadPool pool(GetParam());
+  std::atomic<int> low = 0;
+  Task task = [&](int64_t task) -> int32_t {
+    if (task < 37) ++low;
+    return task >= 37 && task % 3 == 1 ? static_cast<int32_t>(1000 + task) : 0;
+  };
+  for (int round = 0; round < 200; ++round) {
+    low = 0;
+    ASSERT_EQ(pool.parallel_for(nullptr, call_task, &task, 100), 1037);
+    ASSERT_EQ(low, 37) << "a task below the failed one was left out";
   }
 }
 
