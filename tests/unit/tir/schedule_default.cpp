@@ -588,6 +588,25 @@ TEST(DefaultSchedule, TilesShareOutTheLinesOfAPanel) {
     }
 }
 
+// Tasks that share out the lines of a panel run the tiles of all pieces: only one of these asks for a line.
+TEST(DefaultSchedule, TilesOfATaskDoNotRepeatHints) {
+  testing::Conv conv{1024, 256, 14, 14, 1};
+  conv.v = 16;
+  conv.group = 4;
+  const Schedule sch = schedule_by_default(testing::conv(conv),
+                                           parse_target("llvm -mcpu=skylake-avx512 -l2=1048576"));
+  std::set<int64_t> firsts;
+  std::set<std::string> pieces;
+  for (const Instruction& step : sch.trace().instructions()) {
+    if (step.name != "prefetch_spread") continue;
+    EXPECT_TRUE(std::get<LoopRV>(step.inputs.at(2)) == std::get<LoopRV>(step.inputs.at(3)));
+    pieces.insert(std::get<BlockRV>(step.inputs.at(0)).name);
+    for (const auto& [name, value] : step.attrs)
+      if (name == "first") EXPECT_TRUE(firsts.insert(*value.as<int64_t>()).second);
+  }
+  EXPECT_GT(pieces.size(), 1) << dump(*sch.func());
+}
+
 TEST(DefaultSchedule, TraceReplays) {
   const auto f = testing::dense(int64(29), 96, 24, 48);
   const Schedule s = schedule_by_default(f, parse_target(kTargets[1]));

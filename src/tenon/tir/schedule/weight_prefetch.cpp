@@ -96,10 +96,13 @@ bool streams_panels(const Buffer& buffer, DType sum, const Target& target, bool 
 
 namespace {
 
-/// What shares out the lines of a panel: iterations of `over`, which are `passes` in all pieces.
+/// What shares out the lines of a panel: iterations of `over`, which are `passes` in all pieces. Of the hints
+/// of an iteration this piece has those of its tiles [first, last) among `tiles`: tasks that share
+/// the lines run all tiles, each of which would repeat them.
 struct Shares {
   LoopRV over;
   int64_t before = 0, passes = 1;
+  int64_t first = 0, last = 1, tiles = 1;
 };
 
 // The loop that has most of them; the others repeat its hints.
@@ -108,7 +111,10 @@ Shares shares_of(Schedule& schedule, const PanelStream& stream) {
     return as_int(schedule.get(loop)->extent).value_or(1);
   };
   if (stream.passes == 0) return {stream.tiles, 0, count(stream.tiles)};
-  if (stream.tasks > stream.passes) return {stream.panels, 0, stream.tasks};
+  if (stream.tasks > stream.passes) {
+    const int64_t own = count(stream.tiles) * (stream.row_tiles ? count(*stream.row_tiles) : 1);
+    return {stream.panels, 0, stream.tasks, stream.before, stream.before + own, stream.passes};
+  }
   const bool by_rows = stream.row_tiles && count(*stream.row_tiles) > count(stream.tiles);
   return {by_rows ? *stream.row_tiles : stream.tiles, stream.before, stream.passes};
 }
@@ -133,7 +139,7 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
   const int64_t most =
       is_packed ? lines : std::max<int64_t>(1, stream.sums * panels->steps / model.prefetch_fmas);
   const int64_t hints = std::min(most, (lines + shares.passes - 1) / shares.passes);
-  for (int64_t i = 0; i < hints; ++i)
+  for (int64_t i = hints * shares.first / shares.tiles; i < hints * shares.last / shares.tiles; ++i)
     schedule.prefetch_spread(block, panels->read, panels->step, stream.panels, stream.distance,
                              shares.over, elements, (shares.before + i * shares.passes) % lines,
                              lines);
