@@ -344,6 +344,36 @@ TEST(Plan, FewColumnsOfAnOddNumberOfPanelsTakeNarrowOnes) {
   EXPECT_EQ(tiles(11), "1 x 6 x 4; 1 x 1 x 4; ");
 }
 
+// Inputs that leave the second cache between two panels are asked for block by block.
+TEST(Plan, ColumnsOfFarInputsArePrefetched) {
+  const auto conv = [](int64_t inputs, int64_t outputs, int64_t stride, int64_t side) {
+    testing::Conv conv{inputs, outputs, side, side, 1};
+    conv.stride = stride;
+    conv.v = 16;
+    conv.group = 4;
+    return testing::conv(conv);
+  };
+  const auto fetches = [](const Ref<PrimFunc>& kernel, int64_t l2) {
+    const std::string target = fmt::format("llvm -mcpu=skylake-avx512 -l2={}", l2);
+    const TilePlan plan = plans_of(kernel, target.c_str()).at(0).tiles.at(0);
+    // The plan says what the schedule does.
+    const Schedule s = schedule_by_default(kernel, parse_target(target), nullptr);
+    bool hints = false;
+    walk<Call>(s.func(), [&](const Call& call) {
+      hints = hints || (call.is(IntrinsicId::kPrefetch) &&
+                        call.arg(0).as<BufferLoad>()->buffer.same_as(s.func()->buffers.at(0)));
+    });
+    EXPECT_EQ(hints, plan.fetches_columns);
+    return plan.fetches_columns;
+  };
+  EXPECT_TRUE(fetches(conv(1024, 256, 1, 14), 1 << 20));
+  EXPECT_FALSE(fetches(conv(1024, 256, 1, 14), 2 << 20));
+  EXPECT_FALSE(fetches(conv(256, 1024, 1, 14), 1 << 20));
+  // Every other column: half of the sets.
+  EXPECT_TRUE(fetches(conv(512, 1024, 2, 28), 1 << 20));
+  EXPECT_FALSE(fetches(conv(512, 1024, 2, 28), 3 << 19));
+}
+
 TEST(Plan, HintsStandInTheTiles) {
   for (const char* target : {k128, k256, k256Of32, k512}) {
     SCOPED_TRACE(target);

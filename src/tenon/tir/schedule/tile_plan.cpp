@@ -225,6 +225,7 @@ class Planner {
                     "is true; the nest has no next panel of constant weights to fetch");
     plan_.prefetches = can_prefetch && (fetches_panels(false) || far_panels_pay());
     plan_.prefetches = given_.prefetches.value_or(plan_.prefetches);
+    plan_.fetches_columns = plan_.prefetches && inputs_leave();
     predict();
     return plan_;
   }
@@ -552,6 +553,40 @@ class Planner {
     return {weights, other};
   }
 
+  // Whether columns are cache lines of blocks of channels, and what each panel is used for does not stay
+  // beside it and the next one in the second cache. Where every other column is left out, so is
+  // every other set of the cache.
+  bool inputs_leave() const {
+    if (columns_ < 2 || plan_.m.empty() || plan_.k.size() < 2 || !plan_.batch.empty() ||
+        nest_.roles.window)
+      return false;
+    const auto index_of = [&](const TilePlan::Axis& axis) {
+      size_t a = 0;
+      while (nest_.block.iter_vars[a].var->name != axis.name) ++a;
+      return a;
+    };
+    for (const LinearAccess& load : nest_.accesses.loads) {
+      const auto block = as_int(load.buffer->shape.back());
+      // Accesses are those of the block before its rows were joined: of these the last axis counts.
+      const size_t joined = load.strides.size() - nest_.block.iter_vars.size();
+      const auto stride = [&](const TilePlan::Axis& axis) {
+        return as_int(load.strides[index_of(axis) + joined]).value_or(0);
+      };
+      const int64_t along = stride(plan_.m.back());
+      if (load.moves(nest_.lane_axis) || !block ||
+          *block * load.buffer->dtype.bytes() != model_.line_bytes || along < *block ||
+          along % *block != 0 || stride(plan_.k.back()) != 1 || plan_.k.back().extent != *block ||
+          stride(plan_.k.end()[-2]) <= along)
+        continue;
+      int64_t inputs = load.buffer->dtype.bytes() * (along / *block);
+      for (const TilePlan::Axis& axis : plan_.m) inputs *= std::max<int64_t>(1, axis.extent);
+      for (const TilePlan::Axis& axis : plan_.k) inputs *= std::max<int64_t>(1, axis.extent);
+      if (plan_.tasks_outside) inputs /= std::max<int64_t>(1, plan_.tasks);
+      return inputs + 2 * operand_bytes().first / columns_ > target_.l2_bytes;
+    }
+    return false;
+  }
+
   // Whether the loop over tasks of rows goes outside the one over weights: where the weights stay in
   // cache and the other operand does not.
   bool weights_last() const {
@@ -654,6 +689,7 @@ std::string str(const TilePlan& plan) {
                         plan.tasks_outside ? "outside" : "inside");
   if (plan.task_panels > 1) text += fmt::format("; tasks of {} panels", plan.task_panels);
   if (plan.prefetches) text += "; prefetches the next panel";
+  if (plan.fetches_columns) text += " and inputs";
   if (plan.seconds > 0)
     text += fmt::format("; predicted {:.4g} us{}", plan.seconds * 1e6,
                         plan.assumes_lengths ? " at assumed lengths" : "");

@@ -65,6 +65,8 @@ struct TilePlan {
   int64_t tasks = 1;           // into which these rows or columns are cut
   bool tasks_outside = false;  // of the loop over weights
   int64_t even_columns = 0;    // these are cut, and the rest is a nest of its own; 0: all are
+  bool fetches_columns =
+      false;  // with panels: inputs that leave the second cache between two of them
   int64_t panel_distance = 0;  // iterations of the outer loops, as one, to the next panel; 0: none
   int64_t task_panels =
       1;  // iterations of the outer loops that are one task, where there are no `tasks`

@@ -725,6 +725,8 @@ class Tiler {
     if (unrolled) sch_.unroll(*unrolled);
     sch_.decompose_reduction(block, reduction.front());
     const int64_t row_tasks = layout.plan.tasks_share_panels() ? layout.plan.tasks : 1;
+    if (layout.plan.fetches_columns && unrolled && reduction.size() > 1)
+      prefetch_columns(sch_, block, {reduction.back(), reduction.end()[-2], registers}, target_);
     if (parallel && !tiles.empty() && layout.plan.prefetches)
       prefetch_weights(sch_, block,
                        {reduction, unrolled, *parallel, layout.plan.panel_distance, row_tasks,

@@ -145,4 +145,42 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
                              lines);
 }
 
+void prefetch_columns(Schedule& schedule, const BlockRV& block, const ColumnStream& stream,
+                      const Target& target) {
+  const Ref<BlockRealize> realize = schedule.realize(block);
+  Substitution axes;
+  for (size_t a = 0; a < realize->iter_values.size(); ++a)
+    axes[realize->block->iter_vars[a].var.get()] = realize->iter_values[a];
+  const int64_t steps = as_int(schedule.get(stream.step)->extent).value_or(0);
+  for (size_t r = 0; r < realize->block->reads.size(); ++r) {
+    const BufferRegion& region = *realize->block->reads[r];
+    const size_t ndim = region.region.size();
+    if (ndim < 3 || steps < 1 || !is_given(schedule, block, region.buffer)) continue;
+    std::vector<Expr> place;
+    for (const Range& range : region.region) place.push_back(substitute(range.min, axes));
+    const auto uses = [&](size_t d, const LoopRV& loop) {
+      return uses_var(place[d], loop.var.get());
+    };
+    const auto by_column = std::find_if(stream.registers.begin(), stream.registers.end(),
+                                        [&](const LoopRV& loop) { return uses(ndim - 2, loop); });
+    if (by_column == stream.registers.end() || !uses(ndim - 1, stream.step)) continue;
+    const bool far_apart = !uses(ndim - 1, stream.ahead) && !uses(ndim - 2, stream.ahead);
+    bool moves = false;
+    for (size_t d = 0; d + 2 < ndim; ++d) moves = moves || uses(d, stream.ahead);
+    if (!far_apart || !moves) continue;
+    const auto at = [&](int64_t column) {
+      return substitute(place[ndim - 2],
+                        {{by_column->var.get(), zero_of(by_column->var) + column}});
+    };
+    const int64_t elements = machine_model(target).line_bytes / region.buffer->dtype.bytes(),
+                  columns = as_int(schedule.get(*by_column)->extent).value_or(1),
+                  stride = as_int(arith::simplify(at(1) - at(0))).value_or(1);
+    if (as_int(region.buffer->shape.back()) != elements) continue;
+    for (int64_t first = 0; first < columns; first += steps)
+      schedule.prefetch_spread(block, static_cast<int64_t>(r), stream.step, stream.ahead, 1,
+                               stream.step, elements * stride, first,
+                               (columns + steps - 1) / steps * steps);
+  }
+}
+
 }  // namespace tenon::tir

@@ -39,4 +39,17 @@ int64_t panels_ahead(const Buffer& buffer, DType sum, const Target& target);
 void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStream& stream,
                       const Target& target);
 
+/// The loops of a tile by which it reads blocks of channels: columns follow one another, blocks do not.
+struct ColumnStream {
+  LoopRV step;   // the innermost loop of the reduction that is not unrolled: goes through a block
+  LoopRV ahead;  // the loop around it: goes from block to block
+  std::vector<LoopRV> registers;  // the columns of the tile among them
+};
+
+/// Hints of the columns that the next block of channels has, a line of them in each step. Such lines are too far
+/// apart for a machine to foresee, and a step too short to wait for the third cache. For inputs that are given, of
+/// lines of one block; nothing elsewhere.
+void prefetch_columns(Schedule& schedule, const BlockRV& block, const ColumnStream& stream,
+                      const Target& target);
+
 }  // namespace tenon::tir
