@@ -115,6 +115,25 @@ TEST(DefaultSchedule, LongSumsInChunks) {
     }
 }
 
+// More where columns are whole panels.
+TEST(DefaultSchedule, SumsOfWholePanelsInMoreChunks) {
+  const auto chunks = [](int64_t columns) {
+    const auto product = testing::dense(int64(24), columns, 2056, columns)
+                             ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+    std::vector<BlockPlan> plans;
+    const Target target = parse_target("llvm -mcpu=skylake-avx512 -l2=262144");
+    const Schedule schedule = schedule_by_default(product, target, &plans, {}, true);
+    const auto a = results(*product, {}), b = results(*schedule.func(), {});
+    for (size_t i = 0; i < a.size(); ++i)
+      for (size_t k = 0; k < a[i].size(); ++k) EXPECT_NEAR(a[i][k], b[i][k], 1e-9);
+    int64_t most = 1;
+    for (const BlockPlan& plan : plans) most = std::max(most, plan.chunks);
+    return most;
+  };
+  EXPECT_EQ(chunks(64), 4);
+  EXPECT_EQ(chunks(48), 2);
+}
+
 // One accumulator, or a few, wait for themselves: chunks are independent of each other, of 16 steps at least.
 TEST(DefaultSchedule, FewSumsInChunks) {
   const auto chunks = [](const std::string& target, int64_t rows, int64_t columns, int64_t steps) {

@@ -124,10 +124,11 @@ struct MachineModel {
   /// Iterations of loops of an epilogue, or over lanes of a sum, that are unrolled. [chosen]
   int64_t unrolled_iterations = 64;
 
-  /// Steps of a chunk of a long reduction, at least, and chunks, at most, as each has code of its own:
-  /// two take 0.96 of the time at 128 x 3072 x 768, 0.99 at 4096 and 0.67 at 8192, four 0.95, 0.97 and
-  /// 0.64; with columns that are no whole panels four are more code than is unrolled. [Sapphire Rapids]
-  int64_t chunk_steps = 512, most_chunks = 2;
+  /// Steps of a chunk of a long reduction, at least, and chunks, at most, as each has code of its own: two
+  /// take 0.96 of the time at 128 x 3072 x 768, 0.99 at 4096 and 0.67 at 8192, four 0.95, 0.97 and
+  /// 0.64 [Sapphire Rapids]; four 0.91 of two at 3072 with a second cache of 1 MiB [Cascade Lake]. With
+  /// columns that are no whole panels, four are more code than is unrolled.
+  int64_t chunk_steps = 512, most_chunks = 4, most_uneven_chunks = 2;
   /// Rows of a product that has chunks, at least, and vectors of a panel that is counted in the cache.
   /// [chosen]
   int64_t chunk_rows = 24, chunk_vectors = 4;

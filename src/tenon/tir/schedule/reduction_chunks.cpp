@@ -87,8 +87,9 @@ int64_t choose_chunks(const Block& block, const Target& target) {
   const int64_t bytes = (product->rows + 2 * panel) * product->steps * kFloat32.bytes();
   if (bytes <= target.l2_bytes) return 1;
   const int64_t wanted = (2 * bytes + target.l2_bytes - 1) / target.l2_bytes;
-  return std::clamp<int64_t>(product->steps / model.chunk_steps, 1,
-                             std::min(wanted, model.most_chunks));
+  const bool is_even = product->columns > 0 && product->columns % panel == 0;
+  const int64_t most = is_even ? model.most_chunks : model.most_uneven_chunks;
+  return std::clamp<int64_t>(product->steps / model.chunk_steps, 1, std::min(wanted, most));
 }
 
 void cut_into_chunks(Schedule& schedule, const BlockRV& block, int64_t chunks) {
