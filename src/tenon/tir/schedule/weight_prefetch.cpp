@@ -157,6 +157,7 @@ void prefetch_columns(Schedule& schedule, const BlockRV& block, const ColumnStre
     const size_t ndim = region.region.size();
     if (ndim < 3 || steps < 1 || !is_given(schedule, block, region.buffer)) continue;
     std::vector<Expr> place;
+    place.reserve(ndim);
     for (const Range& range : region.region) place.push_back(substitute(range.min, axes));
     const auto uses = [&](size_t d, const LoopRV& loop) {
       return uses_var(place[d], loop.var.get());
@@ -174,7 +175,7 @@ void prefetch_columns(Schedule& schedule, const BlockRV& block, const ColumnStre
     };
     const int64_t elements = machine_model(target).line_bytes / region.buffer->dtype.bytes(),
                   columns = as_int(schedule.get(*by_column)->extent).value_or(1),
-                  stride = as_int(arith::simplify(at(1) - at(0))).value_or(1);
+                  stride = std::max<int64_t>(1, as_int(arith::simplify(at(1) - at(0))).value_or(1));
     if (as_int(region.buffer->shape.back()) != elements) continue;
     for (int64_t first = 0; first < columns; first += steps)
       schedule.prefetch_spread(block, static_cast<int64_t>(r), stream.step, stream.ahead, 1,
