@@ -30,7 +30,9 @@ static constexpr uint32_t kRestarting = UINT32_MAX;
 
 static thread_local int64_t t_current_task = -1;
 
-/// What tells a thread's outermost loop from its others.
+/// The last loop that a thread ran outside of others. One with the same body, place of captured variables and
+/// number of tasks is taken for the same: two calls of one kernel in a row are, too. The order of
+/// tasks changes no result.
 struct LastLoop {
   TenonTask body = nullptr;
   const void* env = nullptr;

@@ -115,7 +115,7 @@ TEST(DefaultSchedule, LongSumsInChunks) {
     }
 }
 
-// More where columns are whole panels.
+// Up to four where columns are whole panels, up to two elsewhere.
 TEST(DefaultSchedule, SumsOfWholePanelsInMoreChunks) {
   const auto chunks = [](int64_t columns) {
     const auto product = testing::dense(int64(24), columns, 2056, columns)

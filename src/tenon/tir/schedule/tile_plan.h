@@ -65,12 +65,11 @@ struct TilePlan {
   int64_t tasks = 1;           // into which these rows or columns are cut
   bool tasks_outside = false;  // of the loop over weights
   int64_t even_columns = 0;    // these are cut, and the rest is a nest of its own; 0: all are
-  bool fetches_columns =
-      false;  // with panels: inputs that leave the second cache between two of them
   int64_t panel_distance = 0;  // iterations of the outer loops, as one, to the next panel; 0: none
   int64_t task_panels =
       1;  // iterations of the outer loops that are one task, where there are no `tasks`
   bool prefetches = false;       // the next panel, where its weights are constant
+  bool fetches_columns = false;  // and its inputs, which leave the second cache between two panels
   double seconds = 0;            // predicted, on one thread; 0: there is no model
   double next_seconds = 0;       // of the next best tile; 0: there is none
   bool assumes_lengths = false;  // the model's, for extents that are known only at run time

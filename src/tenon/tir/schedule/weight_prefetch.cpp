@@ -96,9 +96,9 @@ bool streams_panels(const Buffer& buffer, DType sum, const Target& target, bool 
 
 namespace {
 
-/// What shares out the lines of a panel: iterations of `over`, which are `passes` in all pieces. Of the hints
-/// of an iteration this piece has those of its tiles [first, last) among `tiles`: tasks that share
-/// the lines run all tiles, each of which would repeat them.
+/// What shares out the lines of a panel: iterations of `over`, which are `passes` in all pieces. Where tasks
+/// share them, each task runs the tiles of all pieces: of the hints that a task has, a piece gives
+/// the part that its tiles [first, last) are of all `tiles`.
 struct Shares {
   LoopRV over;
   int64_t before = 0, passes = 1;
@@ -112,7 +112,9 @@ Shares shares_of(Schedule& schedule, const PanelStream& stream) {
   };
   if (stream.passes == 0) return {stream.tiles, 0, count(stream.tiles)};
   if (stream.tasks > stream.passes) {
-    const int64_t own = count(stream.tiles) * (stream.row_tiles ? count(*stream.row_tiles) : 1);
+    // As tiles of pieces are counted: by the longer one of the two loops.
+    const int64_t own =
+        std::max(count(stream.tiles), stream.row_tiles ? count(*stream.row_tiles) : 1);
     return {stream.panels, 0, stream.tasks, stream.before, stream.before + own, stream.passes};
   }
   const bool by_rows = stream.row_tiles && count(*stream.row_tiles) > count(stream.tiles);
