@@ -83,7 +83,7 @@ TEST(Plan, Matmul) {
   EXPECT_EQ(text_of(matmul(int64(128), 512, 256), k512),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[512]; "
             "tile 1 x 6 x 4 (rows, columns, vectors of 16); 4 steps unrolled; "
-            "columns cut into 4 tasks inside the weights; "
+            "columns cut into 2 tasks inside the weights; "
             "predicted 242.6 us; "
             "runner-up 1 x 5 x 4: 246.1 us\n");
 }
@@ -229,7 +229,7 @@ TEST(Plan, Conv3x3) {
             "lane v4[8]; "
             "tile 2 x 3 x 2 (rows, columns, vectors of 8 along N); v7 and v8 in one loop; 8 steps "
             "unrolled; "
-            "rows cut into 14 tasks inside the weights; "
+            "rows cut into 4 tasks inside the weights; "
             "prefetches the next panel; "
             "predicted 3493 us; "
             "runner-up 1 x 6 x 2: 3517 us\n");
@@ -246,7 +246,7 @@ TEST(Plan, Conv3x3) {
             "lane v4[16]; "
             "tile 3 x 4 x 2 (rows, columns, vectors of 16 along N); v7 and v8 in one loop; 4 steps "
             "unrolled; "
-            "rows cut into 14 tasks outside the weights; "
+            "rows cut into 4 tasks outside the weights; "
             "predicted 1698 us; "
             "runner-up 2 x 6 x 2: 1706 us\n");
 }
@@ -261,19 +261,19 @@ TEST(Plan, Conv1x1) {
   EXPECT_EQ(text_of(conv(k256, 1), k256),
             "`conv`: contraction: M v2_v3[3136], N v1_0[4] v1_1[2], K v5[8] v8[8], lane v4[8]; "
             "tile 1 x 6 x 2 (rows, columns, vectors of 8 along N), rows joined; 8 steps unrolled; "
-            "columns cut into 7 tasks outside the weights; "
+            "columns cut into 4 tasks outside the weights; "
             "predicted 429 us; "
             "runner-up 1 x 5 x 2: 436.2 us\n");
   EXPECT_EQ(text_of(conv(k256Of32, 1), k256Of32),
             "`conv`: contraction: M v2_v3[3136], N v1_0[2] v1_1[4], K v5[8] v8[8], lane v4[8]; "
             "tile 1 x 6 x 4 (rows, columns, vectors of 8 along N), rows joined; 4 steps unrolled; "
-            "columns cut into 14 tasks outside the weights; "
+            "columns cut into 8 tasks outside the weights; "
             "predicted 399.8 us; "
             "runner-up 1 x 5 x 4: 405.3 us\n");
   EXPECT_EQ(text_of(conv(k512, 1), k512),
             "`conv`: contraction: M v2_v3[3136], N v1[4], K v5[4] v8[16], lane v4[16]; "
             "tile 1 x 6 x 4 (rows, columns, vectors of 16 along N), rows joined; 4 steps unrolled; "
-            "columns cut into 28 tasks outside the weights; "
+            "columns cut into 16 tasks outside the weights; "
             "predicted 199.9 us; "
             "runner-up 1 x 5 x 4: 202.7 us\n");
 }
@@ -399,7 +399,7 @@ TEST(Plan, SmallConvolutionsDivideTheSameRows) {
   EXPECT_EQ(tasks(conv(k512, 1, 12)), "columns 6 outside");
   EXPECT_EQ(tasks(depthwise(k512, 12)), "rows 6 outside");
   EXPECT_EQ(tasks(conv(k512, 1, 15)), "columns 5 outside");
-  EXPECT_EQ(tasks(conv(k512, 1, 56)), "columns 28 outside");
+  EXPECT_EQ(tasks(conv(k512, 1, 56)), "columns 16 outside");
   // More than a quarter of the second cache: where the tasks are even, and not many products.
   const auto pointwise = [](int64_t inputs, int64_t outputs, int64_t side) {
     testing::Conv conv{inputs, outputs, side, side, 1};
@@ -409,7 +409,24 @@ TEST(Plan, SmallConvolutionsDivideTheSameRows) {
   };
   EXPECT_EQ(tasks(pointwise(576, 96, 14)), "columns 4 outside");
   EXPECT_EQ(tasks(pointwise(576, 32, 15)), "columns 5 inside");
-  EXPECT_EQ(tasks(pointwise(576, 192, 14)), "columns 7 inside");
+  EXPECT_EQ(tasks(pointwise(576, 192, 14)), "columns 4 inside");
+}
+
+// Tasks whose tiles are less full take more time on one thread; more tasks than threads take turns.
+TEST(Plan, TasksCountTilesThatAreNotFull) {
+  const auto tasks = [](const Ref<PrimFunc>& kernel) {
+    const std::vector<BlockPlan> plans = plans_of(kernel, k512);
+    return plans.at(0).tiles.at(0).tasks;
+  };
+  // Eight panels of 64 columns: 64 rows are 9 tiles of 6 and 2 of 5; in four parts, 4 of 6 and 8 of 5.
+  EXPECT_EQ(tasks(matmul(int64(64), 512, 800)), 1);
+  EXPECT_EQ(tasks(matmul(int64(72), 512, 800)), 4);
+  // Two panels: eight threads have a task each.
+  EXPECT_EQ(tasks(matmul(int64(64), 128, 3200)), 4);
+  testing::Conv conv{1024, 256, 14, 14, 1};
+  conv.v = 16;
+  conv.group = 4;
+  EXPECT_EQ(tasks(testing::conv(conv)), 2);
 }
 
 // Three panels leave one of two threads waiting: rows are tasks, too, and those of a last tile that is

@@ -609,7 +609,7 @@ TEST(DefaultSchedule, TilesShareOutTheLinesOfAPanel) {
 
 // Tasks that share out the lines of a panel run the tiles of all pieces: only one of these asks for a line.
 TEST(DefaultSchedule, TilesOfATaskDoNotRepeatHints) {
-  testing::Conv conv{1024, 256, 14, 14, 1};
+  testing::Conv conv{1536, 128, 8, 8, 1};
   conv.v = 16;
   conv.group = 4;
   const Schedule sch = schedule_by_default(testing::conv(conv),

@@ -578,12 +578,9 @@ class RowFusion {
     for (int64_t tasks = 1; tasks <= rows; ++tasks) {
       const int64_t part = divided_up(rows, tasks);
       if (divided_up(rows, part) != tasks || (tasks > 1 && part < model.least_task_rows)) continue;
-      double cost = 0;
-      for (const auto& [threads, weight] : model.row_threads) {
-        const int64_t longest = divided_up(groups * tasks, threads) * part;
-        const double twice = repeated * static_cast<double>(tasks - 1);
-        cost += weight * std::log(static_cast<double>(longest * threads) * (1 + twice));
-      }
+      const double twice = repeated * static_cast<double>(tasks - 1);
+      const double cost =
+          tir::spread_cost(groups * tasks, static_cast<double>(part) * (1 + twice), model);
       if (cost >= least) continue;
       least = cost;
       best = tasks;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/tir/schedule/machine_model.h"
 
+#include <cmath>
+
 namespace tenon::tir {
 
 static constexpr MachineModel kSixteenRegisters{};
@@ -16,6 +18,15 @@ static constexpr MachineModel kThirtyTwoRegisters{
 const MachineModel& machine_model(const Target& target) {
   return target.vector_registers >= kThirtyTwoRegisters.registers ? kThirtyTwoRegisters
                                                                   : kSixteenRegisters;
+}
+
+double spread_cost(int64_t tasks, double size, const MachineModel& model) {
+  double cost = 0;
+  for (const auto& [threads, weight] : model.task_threads) {
+    const int64_t longest = (tasks + threads - 1) / threads;
+    cost += weight * std::log(static_cast<double>(longest * threads) * size);
+  }
+  return cost;
 }
 
 }  // namespace tenon::tir

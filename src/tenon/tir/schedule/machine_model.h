@@ -166,6 +166,14 @@ struct MachineModel {
   double narrow_share = 1.05;
   /// Tasks that are enough, where the loops inside are better left as they are. [chosen]
   int64_t enough_tasks = 8;
+  /// Numbers of threads by whose times a plane of tiles, and rows of two kernels, are cut into tasks, with their
+  /// weights. Rows that two tasks compute count twice, and tiles by their cycles. Even numbers of tasks: mobilenet_v2 takes
+  /// 0.96 of its time on two threads and 1.00 on one, efficientnet_b0 0.97. Ten tasks in the place of five, where a seventh
+  /// is computed twice, took 1.11 of the kernel's time on one thread and 0.94 on two. [mobilenet_v2, efficientnet_b0]
+  std::array<std::pair<int64_t, double>, 4> task_threads = {{{1, 2}, {2, 2}, {4, 1}, {8, 1}}};
+  /// Costs that are even (`spread_cost`): more tasks are taken then, as there may be more threads. A product of 64 x 512 x 800 takes
+  /// 1.03 of its time in tasks of 16 rows (6, 5, 5), which the model holds for 1.005 on each. [mlp]
+  double even_cost = 0.01;
   /// Times the wanted number of tasks that a divisor may be. [chosen]
   int64_t task_slack = 4;
   /// The part of the columns that may be left over where no number of tasks divides them. [chosen]
@@ -252,11 +260,6 @@ struct MachineModel {
   int64_t row_channels = 48;
   /// Rows of the result in a task, at least. [chosen]
   int64_t least_task_rows = 4;
-  /// Numbers of threads by whose times rows are cut into tasks, with their weights; rows that two tasks compute
-  /// count twice. Even numbers of tasks: mobilenet_v2 takes 0.96 of its time on two threads and 1.00 on one,
-  /// efficientnet_b0 0.97. Ten tasks in the place of five, where a seventh is computed twice, took 1.11 of the
-  /// kernel's time on one thread and 0.94 on two. [mobilenet_v2, efficientnet_b0]
-  std::array<std::pair<int64_t, double>, 4> row_threads = {{{1, 2}, {2, 2}, {4, 1}, {8, 1}}};
   /// The part of the second cache that the rows of a task may take, ... [chosen]
   int64_t ring_l2_parts = 8;
   /// ... and of what is between the kernels, all tasks' rows together, ... [chosen]
@@ -295,6 +298,9 @@ struct MachineModel {
   /// Seconds of a kernel's call. [chosen]
   double call_seconds = 2e-7;
 };
+
+/// The cost of so many tasks of one size: logarithms of their times over `task_threads`, weighted.
+double spread_cost(int64_t tasks, double size, const MachineModel& model);
 
 /// The row of the target's kind: 32 vector registers (AVX-512, AArch64) or 16 (AVX2, SSE, and C,
 /// whose compiler is not known).

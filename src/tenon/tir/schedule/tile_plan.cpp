@@ -433,23 +433,38 @@ class Planner {
     const int64_t count = by_rows ? row_count : column_count;
     const int64_t least = by_rows ? tile.rows : 2 * tile.cols;
     if (inner == 0 || count < 2 * least) return;
-    // Tasks of equal size: a divisor near what is wanted that leaves whole tiles, if there is one.
-    int64_t best = 0;
-    for (int64_t tasks = more; tasks <= std::min(model_.task_slack * more, count / least);
-         ++tasks) {
-      if (count % tasks != 0) continue;
-      if (best == 0) best = tasks;
-      if (by_rows && (count / tasks) % tile.rows == 0) {
-        best = tasks;
-        break;
-      }
-    }
-    for (int64_t tasks = more - 1; tasks > 1 && best == 0; --tasks)
-      if (count % tasks == 0 && count / tasks >= least) best = tasks;
+    const int64_t best = tasks_of_plane(more, count, least, by_rows);
     if (best < 2) return leave_columns(more, column_count);
     plan_.tasks_of = by_rows ? TilePlan::Tasks::kRows : TilePlan::Tasks::kColumns;
     plan_.tasks = best;
     plan_.tasks_outside = weights_last();
+  }
+
+  // Tasks of equal size that a plane of tiles is cut into: a divisor of `count` rows or columns, near
+  // what is wanted at most, whose parts take least time over some numbers of threads. More tasks divide
+  // better over threads, and their tiles are less full. \returns 1 where nothing divides them
+  // \param least  rows or columns of a task
+  int64_t tasks_of_plane(int64_t wanted, int64_t count, int64_t least, bool by_rows) const {
+    // What is cut so that its parts stay in the second cache has no fewer of them.
+    const bool for_cache = outer_ >= model_.panel_tasks;
+    const int64_t most = std::min(model_.task_slack * wanted, count / least);
+    std::vector<std::pair<int64_t, double>> costs;
+    double cheapest = std::numeric_limits<double>::infinity();
+    for (int64_t tasks = for_cache ? wanted : 1; tasks <= most; ++tasks) {
+      if (count % tasks != 0) continue;
+      TileProblem part = problem_;
+      (by_rows ? part.height : part.width) = count / tasks;
+      const double cycles = tiled_cycles(plan_.tile(), part, target_);
+      costs.emplace_back(tasks, spread_cost(outer_ * tasks, cycles, model_));
+      cheapest = std::min(cheapest, costs.back().second);
+      if (tasks >= wanted) break;
+    }
+    // Of what costs about the same, the most: there may be more threads.
+    for (auto it = costs.rbegin(); it != costs.rend(); ++it)
+      if (it->second <= cheapest + model_.even_cost) return it->first;
+    for (int64_t tasks = std::min(wanted - 1, most); tasks > 1; --tasks)
+      if (count % tasks == 0) return tasks;
+    return 1;
   }
 
   void cut_columns(int64_t tasks) {
