@@ -422,6 +422,12 @@ def HoistFactors() -> Pass:
     Form: lowered. Precision: re-associating.
     """
 
+def JoinParallelLoops() -> Pass:
+    """Makes one loop of parallel loops, and what follows them, that are free of each other.
+
+    Form: lowered. Precision: exact.
+    """
+
 def LiftScratch() -> Pass:
     """Makes large buffers of kernels parameters that `main` allocates.
 

@@ -91,6 +91,8 @@ static constexpr PipelineStep kLower[] = {
     {"LowerOpaqueBlock", "no blocks from here on"},
     {"Simplify", "what the bindings left in indices"},
     {"HoistFactors", "sums are plain loops, and their registers still buffers"},
+    {"JoinParallelLoops",
+     "memory that functions share is known, and scratch is not yet that of a loop"},
     {"LiftScratch", "scratch of kernels is planned with everything else"},
     {"ElideConcats", "all that is alive beside the tensors is known now"},
     {"PlanMemory", "every allocation is known now, and none is made after it"},

@@ -73,6 +73,13 @@ Ref<PrimFunc> simplified(const Ref<PrimFunc>& function);
 /// Requires: no blocks.
 IRModule hoist_factors(IRModule module);
 
+/// Parallel loops that follow each other become one of all their iterations, and what follows one
+/// becomes an iteration of it, where neither touches what the other writes. Only functions whose
+/// parameters are different memory (`tir.noalias`), sizes that are known, and parts whose own memory
+/// is registers. Not for targets that generate C.
+/// Requires: no blocks.
+IRModule join_parallel_loops(IRModule module);
+
 /// Allocations of kernels that do not fit the stack (scope "global" and more than 4 KiB, or more
 /// than 32 KiB in one kernel) become parameters `scratch*` at the end, allocated by the caller in
 /// front of the call; in a parallel loop each iteration has a slot of its own (for a C target, which
