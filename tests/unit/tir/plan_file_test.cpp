@@ -84,7 +84,8 @@ TEST(PlanFile, WhatIsWrittenReadsBack) {
   const std::vector<Ref<PrimFunc>> kernels = {
       matmul(int64(128), 512, 256),    matmul(int64(1), 512, 256), matmul(Var::size("n"), 500, 256),
       matmul(var("n"), 500, 256),      matmul(int64(37), 500, 33), matmul(int64(197), 192, 256),
-      testing::conv({960, 160, 7, 7}), testing::conv(conv),        testing::depthwise(conv)};
+      testing::conv({960, 160, 7, 7}), testing::conv(conv),        testing::depthwise(conv),
+      testing::conv({64, 272, 14, 14})};
   for (const char* target : kTargets)
     for (const Ref<PrimFunc>& kernel : kernels) {
       const Scheduled chosen = schedule(module_of(kernel, target));

@@ -429,6 +429,25 @@ TEST(Plan, TasksCountTilesThatAreNotFull) {
   EXPECT_EQ(tasks(testing::conv(conv)), 2);
 }
 
+// 17 vectors are two tiles of four and three of three; 16 are tiles of four.
+TEST(Plan, VectorsThatOnlyOneDividesAreTilesOfTwoWidths) {
+  const auto widths = [](int64_t channels, const char* target, int64_t kernel = 1) {
+    testing::Conv conv{64, channels, 14, 14, kernel};
+    conv.v = parse_target(target).vector_lanes();
+    std::string text;
+    for (const BlockPlan& plan : plans_of(testing::conv(conv), target))
+      for (const TilePlan& nest : plan.tiles)
+        text += fmt::format("{} of {}, ", nest.tile().vectors, nest.n.back().extent);
+    return text;
+  };
+  EXPECT_EQ(widths(256, k512), "4 of 16, ");
+  EXPECT_EQ(widths(17 * 16, k512), "4 of 8, 3 of 9, ");
+  EXPECT_EQ(widths(11 * 8, k256), "3 of 9, 2 of 2, ");
+  // Five fit a tile; two nests save less than they cost. Rows of padding are made in one nest.
+  EXPECT_EQ(widths(5 * 16, k512), "5 of 5, ");
+  EXPECT_EQ(widths(17 * 16, k512, 3), "1 of 17, ");
+}
+
 // Three panels leave one of two threads waiting: rows are tasks, too, and those of a last tile that is
 // not full have a nest of their own.
 TEST(Plan, RowsThatNoNumberDividesAreTasksButForTheLast) {

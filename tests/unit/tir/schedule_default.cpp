@@ -345,6 +345,28 @@ TEST(DefaultSchedule, Convolution) {
   }
 }
 
+// Numbers of blocks that only narrow tiles divide: wider tiles, and others that are narrower by one vector.
+TEST(DefaultSchedule, ConvolutionOfAPrimeNumberOfBlocks) {
+  for (const char* target : kTargets) {
+    const int64_t v = parse_target(target).vector_lanes();
+    int64_t apart = 0;
+    for (const int64_t blocks : {5, 7, 11, 17})
+      for (const int64_t stride : {1, 2}) {
+        const Schedule s = check_schedule(testing::conv({.ic = v,
+                                                         .oc = blocks * v,
+                                                         .h = 9,
+                                                         .w = 9,
+                                                         .stride = stride,
+                                                         .v = v,
+                                                         .residual = stride == 1}),
+                                          target);
+        EXPECT_TRUE(has_local(s)) << dump(*s.func());
+        for (const BlockRV& block : s.blocks()) apart += block.name == "conv_1";
+      }
+    EXPECT_GT(apart, 0) << target;
+  }
+}
+
 // 1.5 blocks of input channels: three halves are summed, and no test stands among the products.
 TEST(DefaultSchedule, ConvolutionOfHalfABlock) {
   for (const char* target : kTargets) {

@@ -79,6 +79,10 @@ struct MachineModel {
 
   /// Rows, columns and vectors at most. [conv]
   int64_t most_rows = 7, most_columns = 28, most_vectors = 8;
+  /// The cycles of two nests, of tiles of two widths, over those of one whose width divides the vectors: they
+  /// are taken for less. 17 vectors took 0.79 to 0.82 of the time as tiles of 4 and 3 (predicted: 0.87), 5 as 3
+  /// and 2 took 1.02 (predicted: 0.95). [neighbours]
+  double two_widths_share = 0.9;
   /// Lengths assumed where they are known only at run time: long enough that the remainder does not
   /// decide. [chosen]
   int64_t unknown_width = 960, unknown_height = 64, unknown_vectors = 64;

@@ -204,6 +204,7 @@ class Planner {
     plan_.lanes = nest_.lanes;
     choose();
     if (given_.tile) take_tile(*given_.tile);
+    if (plan_.even_vectors > 0) return plan_;
     count_panels();
     // What several steps of an unrolled body read stays in registers between them, and spills.
     if (!roles.overlaps) plan_.unrolled_fmas = model_.unrolled_fmas;
@@ -276,6 +277,35 @@ class Planner {
       plan_.choice.tile = choose_window_tile(problem_, target_);
     } else {
       plan_.choice = choose_tile(problem_, target_);
+      if (!given_.tile) leave_vectors();
+    }
+  }
+
+  // Whether vectors may be cut into tiles of two widths, each a nest of its own. Rows of padding that a
+  // window reads are made in one nest.
+  bool may_leave_vectors() const {
+    return nest_.leaves_vectors && !nest_.roles.window && !plan_.vectors_along_lane &&
+           !plan_.n.empty() && plan_.n.back().extent > 1;
+  }
+
+  // Where tiles of a number of vectors are narrow that divides them all, as of a prime number: parts that
+  // differ by one vector, the wider ones and the others in a nest each.
+  void leave_vectors() {
+    if (!may_leave_vectors()) return;
+    double least = plan_.choice.cycles * model_.two_widths_share;
+    const int64_t most = std::min(model_.most_vectors, problem_.most_vectors);
+    for (int64_t vectors = 2; vectors <= std::min(most, problem_.vectors - 1); ++vectors) {
+      const auto parts = balanced_parts(problem_.vectors, vectors);
+      if (parts.size() < 2) continue;
+      double cycles = 0;
+      for (const auto& [size, count] : parts) {
+        TileProblem part = problem_;
+        part.vectors = size * count;
+        cycles += choose_tile(part, target_).cycles;
+      }
+      if (cycles >= least) continue;
+      least = cycles;
+      plan_.even_vectors = parts[0].first * parts[0].second;
     }
   }
 
@@ -293,6 +323,11 @@ class Planner {
                     "has {} columns of a length that is known only at run time; expected 1 or a "
                     "multiple of {}",
                     tile.cols, model_.remainder);
+    if (problem_.vectors % tile.vectors != 0 && may_leave_vectors()) {
+      const auto [size, count] = balanced_parts(problem_.vectors, tile.vectors)[0];
+      plan_.even_vectors = size * count;
+      return;
+    }
     if (problem_.vectors % tile.vectors != 0)
       given_.misfit("tile", "has {} vectors; expected a divisor of {}", tile.vectors,
                     problem_.vectors);

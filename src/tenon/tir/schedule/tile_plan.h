@@ -65,6 +65,8 @@ struct TilePlan {
   int64_t tasks = 1;           // into which these rows or columns are cut
   bool tasks_outside = false;  // of the loop over weights
   int64_t even_columns = 0;    // these are cut, and the rest is a nest of its own; 0: all are
+  int64_t even_vectors =
+      0;  // these along `n`, and the rest, are nests of their own; 0: all are one
   int64_t panel_distance = 0;  // iterations of the outer loops, as one, to the next panel; 0: none
   int64_t task_panels =
       1;  // iterations of the outer loops that are one task, where there are no `tasks`
@@ -97,7 +99,8 @@ struct TileNest {
   int64_t length = 1, lanes = 1, element_bits = 32;
   bool grown = false;
   const GivenNest* given = nullptr;  // taken instead of what the model would choose
-  bool leaves_columns = false;       // columns may be left to another nest
+  bool leaves_columns = false;       // columns may be left to another nest,
+  bool leaves_vectors = false;       // and vectors
   int64_t tasks = 0;                 // of columns, where they are known
   bool far_weights = false;          // kFarConstants
 };

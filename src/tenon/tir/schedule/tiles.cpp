@@ -288,36 +288,39 @@ class Tiler {
     const Ref<Block> ready = sch_.get(block);
     // A plan without another nest keeps all columns in this one.
     const bool has_next = given_.empty() || plans_.size() + 1 < given_.size();
-    const bool leaves_columns = has_next && !symbolic && !packed_ && !outside_ && !grown_ &&
-                                part.tasks == 0 && roles.m.size() == 1;
-    TilePlan plan =
-        plan_tiles({*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_, given,
-                    leaves_columns, part.tasks, sch_.func()->attrs.flag(kFarConstants)},
-                   target_);
+    const bool may_leave =
+        has_next && !symbolic && !packed_ && !outside_ && !grown_ && part.tasks == 0;
+    TilePlan plan = plan_tiles({*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_,
+                                given, may_leave && roles.m.size() == 1, may_leave, part.tasks,
+                                sch_.func()->attrs.flag(kFarConstants)},
+                               target_);
     plan.flat = part.joined;
-    if (plan.even_columns > 0) return tile_columns(block, epilogue, roles, plan);
+    if (plan.even_vectors > 0)
+      return tile_apart(block, epilogue, roles, roles.n.back(), plan.even_vectors,
+                        {.joined = plan.flat});
+    if (plan.even_columns > 0)
+      return tile_apart(block, epilogue, roles, roles.m.back(), plan.even_columns,
+                        {.joined = plan.flat, .tasks = plan.tasks});
     plan.packed = packed_operand_;
     if (given) given->check_taken(plan);
     plans_.push_back(plan);
     apply(block, epilogue, std::move(roles), plan);
   }
 
-  /// Columns that are cut into tasks of one size, and those that are left.
-  void tile_columns(const BlockRV& block, const BlockRV& epilogue, const TileRoles& roles,
-                    const TilePlan& plan) {
+  /// Two nests: of the first `point` steps of an axis, of which `first` is known, and of the rest.
+  void tile_apart(const BlockRV& block, const BlockRV& epilogue, const TileRoles& roles,
+                  const Ref<Var>& axis, int64_t point, Part first) {
     sch_.cache_write(block, 0, "global");
     sch_.reverse_compute_inline(epilogue);
-    const size_t columns = position(block, roles.m.back());
-    const size_t lane = position(block, roles.lane);
-    const std::vector<Expr> points{int64(plan.even_columns)};
-    const size_t after = spatial_position(block, columns);
-    const auto products = cut(block, columns, points, true);
-    const auto epilogues = cut(epilogue, after, points, true);
+    first.lane = position(block, roles.lane);
+    const size_t at = position(block, axis), after = spatial_position(block, at);
+    const auto products = cut(block, at, {int64(point)}, true);
+    const auto epilogues = cut(epilogue, after, {int64(point)}, true);
     if (products.size() != 2 || epilogues.size() != 2)
-      illegal(sch_.get(block)->origin, "columns of block `{}` are not cut as they should",
-              block.name);
-    tile(products[0], epilogues[0], {.lane = lane, .joined = plan.flat, .tasks = plan.tasks});
-    tile(products[1], epilogues[1], {.lane = lane, .joined = plan.flat});
+      illegal(sch_.get(block)->origin, "axis `{}` of block `{}` is not cut as it should",
+              axis->name, block.name);
+    tile(products[0], epilogues[0], first);
+    tile(products[1], epilogues[1], {.lane = first.lane, .joined = first.joined});
   }
 
   /// A symbolic number of columns: whole vectors of them, then narrower ones.
