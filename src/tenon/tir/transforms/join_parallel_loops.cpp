@@ -96,7 +96,7 @@ class Joiner final : public Rewriter {
  protected:
   NodePtr rewrite(const NodePtr& node) override {
     if (const auto* stmt = node.as<StmtNode>(); stmt && is_parallel(ref_to(stmt))) return node;
-    const NodePtr inner = rewrite_members(node);
+    NodePtr inner = rewrite_members(node);
     const auto* list = inner.as<Seq>();
     if (!list || std::none_of(list->stmts.begin(), list->stmts.end(), is_parallel)) return inner;
     return NodePtr(joined(*list));
