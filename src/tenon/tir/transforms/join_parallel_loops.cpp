@@ -155,8 +155,9 @@ class Joiner final : public Rewriter {
       if (!stmts[end].as<AllocBuffer>() && !is_apart(part_of(stmts, end, end + 1), parts)) break;
       ++end;
     }
-    // Registers that are used further on stay where they are.
-    for (size_t i = begin; i < end; ++i)
+    // Registers that are used further on stay where they are: the last first, as what ends in front of them
+    // may leave uses of others behind.
+    for (size_t i = end; i-- > begin;)
       if (const auto* alloc = stmts[i].as<AllocBuffer>())
         for (size_t later = end; later < stmts.size(); ++later)
           walk<Buffer>(stmts[later], [&](const Buffer& buffer) {
