@@ -267,7 +267,7 @@ class Primitives(_Schedule):
             axis: the dimension.
         """
 
-    def prefetch(self, block: BlockRV | str, loop: LoopRV, ahead: LoopRV, read_buffer_index: int, distance: int) -> None:
+    def prefetch(self, block: BlockRV | str, loop: LoopRV, ahead: LoopRV, read_buffer_index: int, distance: int, locality: int = 2) -> None:
         """A hint in each iteration of a loop to bring into cache what a block will read later.
 
         Args:
@@ -275,6 +275,7 @@ class Primitives(_Schedule):
             ahead: whose iterations are counted.
             read_buffer_index: of the regions that the block reads.
             distance: iterations of `ahead`.
+            locality: 3: into the first cache, 2: into the second.
         """
 
     def prefetch_spread(self, block: BlockRV | str, loop: LoopRV, ahead: LoopRV, over: LoopRV, read_buffer_index: int, distance: int, elements: int, first: int, runs: int) -> None:

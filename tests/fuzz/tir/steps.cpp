@@ -380,7 +380,8 @@ bool prefetch(Schedule& sch, Random& random, const StepContext&) {
   LoopRV loop, ahead;
   if (!draw.loop(block, loop) || !draw.loop(block, ahead)) return false;
   const size_t read = draw.region(sch.get(block)->reads.size());
-  sch.prefetch(block, static_cast<int64_t>(read), loop, ahead, random.from(1, 3));
+  sch.prefetch(block, static_cast<int64_t>(read), loop, ahead, random.from(1, 3),
+               random.from(0, 3));
   return true;
 }
 

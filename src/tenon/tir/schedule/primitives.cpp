@@ -532,9 +532,13 @@ std::vector<Row> on_buffers() {
         .inputs = {kOfBlock,
                    {"loop", kLoop, "where the hint stands"},
                    {"ahead", kLoop, "whose iterations are counted"}},
-        .attrs = {kRead, {"distance", kNumber, "iterations of `ahead`"}}},
+        .attrs = {kRead,
+                  {"distance", kNumber, "iterations of `ahead`"},
+                  {"locality", kNumber, "3: into the first cache, 2: into the second",
+                   int64_t{2}}}},
        effect([](const Step& s) {
-         s.schedule.prefetch(s.block(0), s.number(0), s.loop(1), s.loop(2), s.number(1));
+         s.schedule.prefetch(s.block(0), s.number(0), s.loop(1), s.loop(2), s.number(1),
+                             s.number(2));
        })},
       {{.name = "prefetch_spread",
         .summary = "As prefetch, where the iterations of a loop around read the same lines: each "

@@ -310,15 +310,16 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
 }
 
 void Schedule::prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
-                        int64_t distance) {
-  insert_prefetch(block, read, loop, ahead, distance, nullptr, 0, 0, 1);
-  record("prefetch", {block, loop, ahead}, {{"read_buffer_index", read}, {"distance", distance}});
+                        int64_t distance, int64_t locality) {
+  insert_prefetch(block, read, loop, ahead, distance, locality);
+  record("prefetch", {block, loop, ahead},
+         {{"read_buffer_index", read}, {"distance", distance}, {"locality", locality}});
 }
 
 void Schedule::prefetch_spread(const BlockRV& block, int64_t read, const LoopRV& loop,
                                const LoopRV& ahead, int64_t distance, const LoopRV& over,
                                int64_t elements, int64_t first, int64_t runs) {
-  insert_prefetch(block, read, loop, ahead, distance, &over, elements, first, runs);
+  insert_prefetch(block, read, loop, ahead, distance, 2, SharedLines{over, elements, first, runs});
   record("prefetch_spread", {block, loop, ahead, over},
          {{"read_buffer_index", read},
           {"distance", distance},
@@ -328,8 +329,8 @@ void Schedule::prefetch_spread(const BlockRV& block, int64_t read, const LoopRV&
 }
 
 void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV& loop,
-                               const LoopRV& ahead, int64_t distance, const LoopRV* over,
-                               int64_t elements, int64_t first, int64_t runs) {
+                               const LoopRV& ahead, int64_t distance, int64_t locality,
+                               const std::optional<SharedLines>& shared) {
   const Path path = path_of(block);
   check_outermost(path);
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
@@ -342,6 +343,8 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
   if (writes_buffer(path_of(ahead).target(), region->buffer))
     illegal(old->origin, "`{}` is written by the function; its later values are not there yet",
             region->buffer->name);
+  if (locality < 0 || locality > 3)
+    illegal(old->origin, "a locality of {}; expected 0 to 3", locality);
   const std::vector<Ref<For>> loops = loops_of(path);
   bool inside = false, found_ahead = false;
   Expr run;  // of lines that `over` chooses
@@ -363,7 +366,8 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
       value = value + distance;
       found_ahead = true;
     }
-    if (over && l->loop_var.same_as(over->var)) run = floormod(Expr(axis) + first, runs) * elements;
+    if (shared && l->loop_var.same_as(shared->over.var))
+      run = floormod(Expr(axis) + shared->first, shared->runs) * shared->elements;
     vars[l->loop_var.get()] = value;
     inside = l->loop_var.same_as(loop.var);
   }
@@ -379,16 +383,16 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
               region->buffer->name, str(range.min));
   }
   const auto row = ndim > 0 ? as_int(region->buffer->shape[ndim - 1]) : std::nullopt;
-  if (over && (!run || ndim < 2 || !row || elements < 1 || runs < 1))
-    illegal(old->origin, "runs of {} elements of `{}` do not follow loop `{}`", elements,
-            region->buffer->name, over->var->name);
+  if (shared && (!run || ndim < 2 || !row || shared->elements < 1 || shared->runs < 1))
+    illegal(old->origin, "runs of {} elements of `{}` do not follow loop `{}`", shared->elements,
+            region->buffer->name, shared->over.var->name);
   arith::Analyzer analyzer;
   for (const IterVar& iter : iters) analyzer.bind(iter.var, iter.domain);
   std::vector<Expr> place;
   for (size_t d = 0; d < ndim; ++d) {
     Expr index = substitute(substitute(region->region[d].min, axes), vars);
-    if (over && d + 1 == ndim) index = index + floormod(run, *row);
-    if (over && d + 2 == ndim) index = index + floordiv(run, *row);
+    if (shared && d + 1 == ndim) index = index + floormod(run, *row);
+    if (shared && d + 2 == ndim) index = index + floordiv(run, *row);
     index = analyzer.simplify(index);
     // The last iterations look no further than the end; what a condition keeps from reading in
     // front of the start looks at the start.
@@ -402,7 +406,7 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
   hint.iter_vars = std::move(iters);
   hint.reads.push_back(BufferRegion::point(region->buffer, place));
   hint.body = make<Evaluate>(
-      call(IntrinsicId::kPrefetch, {load(region->buffer, place), int32(0), int32(2)}));
+      call(IntrinsicId::kPrefetch, {load(region->buffer, place), int32(0), int32(locality)}));
   const Stmt stmt = make<BlockRealize>(values, boolean(true),
                                        make<Block>(std::move(hint), old->origin), old->origin);
   const Path at = path_of(loop);

@@ -196,9 +196,9 @@ class Schedule {
   void storage_align(const BlockRV& block, int64_t write, int64_t axis, int64_t factor,
                      int64_t offset);
   /// A hint, in each iteration of `loop`, to bring into cache what the block's `read`th region will
-  /// be `distance` iterations of `ahead` later.
+  /// be `distance` iterations of `ahead` later: into the second cache, or at `locality` 3 into the first.
   void prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
-                int64_t distance);
+                int64_t distance, int64_t locality = 2);
   /// As prefetch(), where an iteration of `loop` reads several lines and the iterations of `over`,
   /// a loop around it, read the same ones: iteration i asks for run (i + first) % runs of
   /// `elements` consecutive ones, counted from the start of what `loop` reads.
@@ -224,9 +224,14 @@ class Schedule {
   Stmt root() const { return func_->body; }
   void commit(Stmt body);
   void replace_by_call(const BlockRV& block, const TensorIntrin& intrin);
+  /// Runs of lines that the iterations of a loop share.
+  struct SharedLines {
+    LoopRV over;
+    int64_t elements, first, runs;
+  };
   void insert_prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
-                       int64_t distance, const LoopRV* over, int64_t elements, int64_t first,
-                       int64_t runs);
+                       int64_t distance, int64_t locality,
+                       const std::optional<SharedLines>& shared = std::nullopt);
   std::vector<BlockRV> recorded(std::string name, TraceValue input, std::vector<BlockRV> found);
   void record(std::string name, std::vector<TraceValue> inputs,
               std::vector<std::pair<std::string, AttrValue>> attrs = {},
