@@ -289,6 +289,30 @@ Network quantised_convolutions() {
   return n;
 }
 
+/// Widths of whole tiles, of several tiles, of vectors and columns that are left over, and of these alone.
+Network recurrences() {
+  Network n;
+  struct Shape {
+    int batch, hidden;
+  };
+  for (const Shape& s :
+       {Shape{1, 3}, Shape{1, 17}, Shape{2, 28}, Shape{1, 100}, Shape{4, 64}, Shape{1, 320}}) {
+    const std::string x = n.input(fmt::format("(3, {}, 5)", s.batch)),
+                      h = n.input(fmt::format("(1, {}, {})", s.batch, s.hidden));
+    const auto operands = [&](int gates) {
+      const int rows = gates * s.hidden;
+      return fmt::format("{}, {}, {}, {}, {}", x, n.weight(fmt::format("(1, {}, 5)", rows)),
+                         n.weight(fmt::format("(1, {}, {})", rows, s.hidden)),
+                         n.weight(fmt::format("(1, {})", 2 * rows)), h);
+    };
+    const std::string hidden = fmt::format("hidden_size={}", s.hidden);
+    n.output(n.value(fmt::format("R.nn.lstm({}, {}, {})", operands(4), h, hidden)) + "[0]");
+    n.output(n.value(fmt::format("R.nn.gru({}, {})", operands(3), hidden)) + "[0]");
+    n.output(n.value(fmt::format("R.nn.rnn({}, {})", operands(1), hidden)) + "[0]");
+  }
+  return n;
+}
+
 struct Kind {
   const char* name;
   Network (*make)();
@@ -300,6 +324,7 @@ constexpr Kind kKinds[] = {{"packed_products", packed_products},
                            {"joined_convolutions", joined_convolutions},
                            {"depthwise_convolutions", depthwise_convolutions},
                            {"windows_and_reductions", windows_and_reductions},
+                           {"recurrences", recurrences},
                            {"moved_elements", moved_elements},
                            {"other_dtypes", other_dtypes},
                            {"quantised_products", quantised_products},

@@ -2,9 +2,10 @@
 #include "tenon/tir/schedule/default_recurrence.h"
 
 #include <algorithm>
-#include <functional>
+#include <bit>
 
 #include "tenon/tir/analysis/block_work.h"
+#include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
@@ -47,139 +48,297 @@ int64_t step_tasks(const Block& block, size_t axis, int64_t lanes, const Target&
   return 1;
 }
 
-/// The loops of a product with weights besides those over its columns and its sum.
-struct LoopsAround {
-  std::vector<LoopRV> parts_of_weights;  // outside of the sum: each part is read from end to end
-  std::vector<LoopRV> outer, inner, rows;
-};
-
-LoopsAround loops_around(Schedule& schedule, const BlockRV& block, const LinearAccess& weights,
-                         size_t axis, size_t reduce, int64_t most_rows,
-                         const std::function<bool(const LoopRV&)>& is_own) {
-  const Ref<Block> node = schedule.get(block);
-  LoopsAround out;
-  const auto stride = [&](size_t a) { return as_int(weights.strides[a]).value_or(0); };
-  for (size_t a = 0; a < node->iter_vars.size(); ++a) {
-    const auto loop = loop_of_axis(schedule, block, a);
-    if (a == axis || a == reduce || !loop || !is_own(*loop)) continue;
-    if (weights.moves(a)) {
-      (stride(a) > stride(reduce) ? out.parts_of_weights : out.inner).push_back(*loop);
-      continue;
-    }
-    const int64_t tile = divisor_at_most(extent_of(node->iter_vars[a]), most_rows);
-    if (!out.rows.empty() || tile < 2) {
-      out.outer.push_back(*loop);
-      continue;
-    }
-    const auto parts = schedule.split(*loop, tile);
-    out.outer.push_back(parts[0]);
-    out.rows.push_back(parts[1]);
-  }
-  return out;
-}
-
 /// Puts the loops that are inside all shared ones in the given order.
 void reorder_inner(Schedule& schedule, const std::vector<LoopRV>& loops) {
   if (loops.size() > 1) schedule.reorder(loops);
 }
 
-}  // namespace
+/// The schedule of a step's product with weights.
+class StepProduct {
+ public:
+  StepProduct(Schedule& schedule, BlockRV block, const Target& target, const LinearAccess& weights,
+              size_t axis, size_t reduce, int64_t lanes)
+      : sch_(schedule),
+        block_(std::move(block)),
+        target_(target),
+        model_(machine_model(target)),
+        weights_(weights),
+        axis_(axis),
+        reduce_(reduce),
+        lanes_(lanes) {}
 
-void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& target) {
-  const MachineModel& model = machine_model(target);
+  /// \param own  loops that no other block shares, without those over steps.
+  void run(const std::vector<LoopRV>& own) {
+    const Ref<Block> node = sch_.get(block_);
+    auto [parts_of_weights, outer, inner, rows] = loops_around(own);
+    LoopRV columns = *loop_of_axis(sch_, block_, axis_);
+    std::optional<LoopRV> k_inner, task, lines;
+    LoopRV k = *loop_of_axis(sch_, block_, reduce_);
+    const int64_t tasks = step_tasks(*node, axis_, lanes_, target_);
+    if (tasks > 1 && !parts_of_weights.empty()) {
+      task = sch_.fuse(parts_of_weights);
+      parts_of_weights.clear();
+    } else if (tasks > 1) {
+      const auto parts = sch_.split(columns, extent_of(node->iter_vars[axis_]) / tasks);
+      task = parts[0];
+      columns = parts[1];
+    }
+    const auto vectors = sch_.split(columns, lanes_);
+    const int64_t served = rows.empty() ? 1 : as_int(sch_.get(rows[0])->extent).value_or(1);
+    const int64_t tile = inner.empty() ? choose_tile(vectors[0], served) : 1;
+    const int64_t steps =
+        divisor_at_most(extent_of(node->iter_vars[reduce_]), model_.recurrent_steps);
+    if (steps > 1) {
+      const auto parts = sch_.split(k, steps);
+      k = parts[0];
+      k_inner = parts[1];
+    }
+    std::vector<LoopRV> order, unrolled;
+    if (task) order.push_back(*task);
+    order.insert(order.end(), parts_of_weights.begin(), parts_of_weights.end());
+    order.insert(order.end(), outer.begin(), outer.end());
+    if (tile > 1) {  // sums stay in registers from the first step to the last
+      const auto parts = sch_.split(vectors[0], tile);
+      order.insert(order.end(), {parts[0], k});
+      if (k_inner) unrolled.push_back(*k_inner);
+      const int64_t of_line =
+          std::max<int64_t>(1, model_.line_bytes / (lanes_ * weights_.buffer->dtype.bytes()));
+      const auto of_tile = sch_.split(parts[1], tile % of_line == 0 ? of_line : 1);
+      lines = of_tile[0];
+      unrolled.insert(unrolled.end(), of_tile.begin(), of_tile.end());
+      unrolled.insert(unrolled.end(), rows.begin(), rows.end());
+    } else {  // sums wait in memory
+      order.push_back(k);
+      order.insert(order.end(), inner.begin(), inner.end());
+      order.push_back(vectors[0]);
+      unrolled = rows;
+      if (k_inner) unrolled.push_back(*k_inner);
+    }
+    order.insert(order.end(), unrolled.begin(), unrolled.end());
+    order.push_back(vectors[1]);
+    // Loops of one iteration that carry no axis stand outside.
+    for (const LoopRV& loop : own)
+      if (find_loop(sch_.func()->body, loop.var.get()) &&
+          std::find(order.begin(), order.end(), loop) == order.end())
+        order.insert(order.begin(), loop);
+    reorder_inner(sch_, order);
+    for (const LoopRV& loop : unrolled) sch_.unroll(loop);
+    sch_.vectorize(vectors[1]);
+    if (task) sch_.parallel(*task);
+    sch_.decompose_reduction(block_, k);
+    if (lines && served <= model_.streamed_rows && is_streamed())
+      sch_.prefetch(block_, read_of(panels_), *lines, k, 1, 3);
+  }
+
+ private:
+  /// The loops besides those over columns and over the sum.
+  struct LoopsAround {
+    std::vector<LoopRV> parts_of_weights;  // outside of the sum: each part is read from end to end
+    std::vector<LoopRV> outer, inner, rows;
+  };
+
+  LoopsAround loops_around(const std::vector<LoopRV>& own) {
+    const Ref<Block> node = sch_.get(block_);
+    LoopsAround out;
+    const auto stride = [&](size_t a) { return as_int(weights_.strides[a]).value_or(0); };
+    for (size_t a = 0; a < node->iter_vars.size(); ++a) {
+      const auto loop = loop_of_axis(sch_, block_, a);
+      if (a == axis_ || a == reduce_ || !loop ||
+          std::find(own.begin(), own.end(), *loop) == own.end())
+        continue;
+      if (weights_.moves(a)) {
+        (stride(a) > stride(reduce_) ? out.parts_of_weights : out.inner).push_back(*loop);
+        continue;
+      }
+      const int64_t tile = divisor_at_most(extent_of(node->iter_vars[a]), model_.recurrent_rows);
+      if (!out.rows.empty() || tile < 2) {
+        out.outer.push_back(*loop);
+        continue;
+      }
+      const auto parts = sch_.split(*loop, tile);
+      out.outer.push_back(parts[0]);
+      out.rows.push_back(parts[1]);
+    }
+    return out;
+  }
+
+  /// The number of vectors of columns whose sums registers hold for all rows of a tile: a divisor of
+  /// the loop's, as those left over would need code of their own. 1 where too few sums would wait for
+  /// each other, and where weights cannot be had in panels of the tile: pieces of rows come slower
+  /// than sums that wait in memory cost.
+  int64_t choose_tile(const LoopRV& vectors, int64_t rows) {
+    const int64_t width = extent_of(sch_.get(block_)->iter_vars[axis_]);
+    const int64_t registers = std::min<int64_t>(target_.vector_registers, model_.registers);
+    const int64_t count = as_int(sch_.get(vectors)->extent).value_or(1);
+    // A number of each row, and a vector of weights.
+    const int64_t tile = divisor_at_most(count, (registers - rows - 1) / rows);
+    if (width % lanes_ != 0 || tile * rows < model_.sums_in_flight) return 1;
+    panels_ = weights_.buffer;
+    if (tile * lanes_ < width) panels_ = pack_weights(tile * lanes_);
+    return panels_ ? tile : 1;
+  }
+
+  /// Puts constant weights in panels of `columns`, each read from end to end, before the program runs.
+  /// \returns the new buffer; null where they are no constants, or have no rows of columns.
+  Ref<Buffer> pack_weights(int64_t columns) {
+    const Ref<PrimFunc> function = sch_.func();
+    const auto free = function->attrs.ints(kLayoutFreeBuffers).value_or(std::vector<int64_t>());
+    const bool is_free = std::any_of(free.begin(), free.end(), [&](int64_t i) {
+      return function->buffers.at(static_cast<size_t>(i)).same_as(weights_.buffer);
+    });
+    const size_t ndim = weights_.buffer->ndim();
+    const LinearAccess::Step &column = weights_.steps[axis_], &row = weights_.steps[reduce_];
+    if (!is_free || !column.dim || !row.dim || *column.dim + 1 != ndim || *row.dim == *column.dim)
+      return nullptr;
+    IndexMap map;
+    for (size_t d = 0; d < ndim; ++d)
+      map.from.push_back(var(fmt::format("d{}", d), weights_.buffer->shape[d]->dtype));
+    const Expr place = map.from.back();
+    for (size_t d = 0; d + 1 < ndim; ++d) {
+      if (d == *row.dim) map.to.push_back(floordiv(place, columns));
+      map.to.push_back(map.from[d]);
+    }
+    map.to.push_back(floormod(place, columns));
+    const BlockRV copy = sch_.cache_read(block_, read_of(weights_.buffer), "global");
+    sch_.transform_layout(copy, BufferRole::kWrite, 0, map);
+    sch_.annotate(copy, kLayoutRewritePreproc, true);
+    return sch_.get(copy)->writes[0]->buffer;
+  }
+
+  /// Whether the first cache does not hold the weights from one step to the next.
+  bool is_streamed() const {
+    const auto shape = as_ints(weights_.buffer->shape);
+    if (!shape) return false;
+    int64_t bytes = weights_.buffer->dtype.bytes();
+    for (const int64_t extent : *shape) bytes *= extent;
+    return bytes > target_.l1_bytes;
+  }
+
+  /// Which of the block's reads is of a buffer.
+  int64_t read_of(const Ref<Buffer>& buffer) const {
+    const Ref<Block> node = sch_.get(block_);
+    const auto read = std::find_if(
+        node->reads.begin(), node->reads.end(),
+        [&](const Ref<BufferRegion>& region) { return region->buffer.same_as(buffer); });
+    check(read != node->reads.end(), "a block reads its operands");
+    return read - node->reads.begin();
+  }
+
+  Schedule& sch_;
+  const BlockRV block_;
+  const Target& target_;
+  const MachineModel& model_;
+  const LinearAccess& weights_;
+  const size_t axis_, reduce_;
+  const int64_t lanes_;
+  Ref<Buffer> panels_;  // what weights are read from, where sums stay in registers
+};
+
+/// What the schedule of a block asks of it.
+struct StepBlock {
+  BlockAccesses accesses;
+  size_t axis;                   // of columns
+  std::optional<size_t> reduce;  // of the sum, where there is one
+  std::vector<LoopRV> own;       // loops that no other block shares
+};
+
+StepBlock look_at(Schedule& schedule, const BlockRV& block) {
   const Ref<Block> node = schedule.get(block);
-  const auto accesses = linear_accesses(*node);
+  auto accesses = linear_accesses(*node);
   if (!accesses) illegal(node->origin, "accesses of block `{}` are not linear", block.name);
   const auto axis = vector_axis(*node, *accesses);
   const auto lane_loop = axis ? loop_of_axis(schedule, block, *axis) : std::nullopt;
   if (!lane_loop)
     illegal(node->origin, "block `{}` has no axis of consecutive elements", block.name);
+  StepBlock out{std::move(*accesses), *axis, {}, {}};
   // Loops that other blocks share stay where they are.
-  std::vector<LoopRV> own;
   for (const LoopRV& loop : schedule.get_loops(block)) {
     const Path path = find_loop(schedule.func()->body, loop.var.get());
-    if (realizes_in(path.target()).size() == 1) own.push_back(loop);
+    if (realizes_in(path.target()).size() == 1) out.own.push_back(loop);
   }
-  const auto is_own = [&](const LoopRV& loop) {
-    return std::find(own.begin(), own.end(), loop) != own.end();
-  };
-  if (!is_own(*lane_loop)) illegal(node->origin, "the loops of block `{}` are shared", block.name);
-  int widest = 32;
-  for (const auto& region : node->writes)
-    widest = std::max<int>(widest, region->buffer->dtype.storage().bits);
-  const int64_t lanes = target.vector_lanes(widest);
-
-  std::optional<size_t> reduce;
-  for (size_t a = 0; a < node->iter_vars.size(); ++a)
-    if (node->iter_vars[a].kind == IterKind::kReduce && loop_of_axis(schedule, block, a)) {
-      if (reduce) illegal(node->origin, "block `{}` reduces over several axes", block.name);
-      reduce = a;
-    }
-  if (!reduce) {
-    std::vector<LoopRV> order;
-    for (const LoopRV& loop : own)
-      if (!(loop == *lane_loop)) order.push_back(loop);
-    order.push_back(*lane_loop);
-    reorder_inner(schedule, order);
-    vectorize_last_axis(schedule, block, target);
-    return;
+  if (std::find(out.own.begin(), out.own.end(), *lane_loop) == out.own.end())
+    illegal(node->origin, "the loops of block `{}` are shared", block.name);
+  for (size_t a = 0; a < node->iter_vars.size(); ++a) {
+    const auto loop = loop_of_axis(schedule, block, a);
+    if (!loop || node->iter_vars[a].kind != IterKind::kReduce) continue;
+    if (out.reduce) illegal(node->origin, "block `{}` reduces over several axes", block.name);
+    out.reduce = a;
   }
+  return out;
+}
 
-  // The loop over steps stays outside, and in order, where this block has it alone, too.
+/// The loop over steps stays outside, and in order, where a block has it alone, too.
+void leave_steps(Schedule& schedule, const BlockRV& block, std::vector<LoopRV>& own) {
+  const Ref<Block> node = schedule.get(block);
   for (size_t a = 0; a < node->iter_vars.size(); ++a)
     if (const auto loop = loop_of_axis(schedule, block, a);
         loop && node->iter_vars[a].kind == IterKind::kScan)
       own.erase(std::remove(own.begin(), own.end(), *loop), own.end());
+}
 
-  // The weights are the operand that moves with both; what moves it besides stays inside.
-  const LinearAccess* weights = nullptr;
-  for (const LinearAccess& load : accesses->loads)
-    if (load.moves(*axis) && load.moves(*reduce)) weights = &load;
-  if (!weights) illegal(node->origin, "block `{}` is no product with weights", block.name);
-  auto [parts_of_weights, outer, inner, rows] =
-      loops_around(schedule, block, *weights, *axis, *reduce, model.recurrent_rows, is_own);
-  const LoopRV k = *loop_of_axis(schedule, block, *reduce);
-  const int64_t tasks = step_tasks(*node, *axis, lanes, target);
-  std::optional<LoopRV> task;
-  LoopRV columns = *lane_loop;
-  if (tasks > 1 && !parts_of_weights.empty()) {
-    task = schedule.fuse(parts_of_weights);
-    parts_of_weights.clear();
-  } else if (tasks > 1) {
-    const auto parts = schedule.split(*lane_loop, extent_of(node->iter_vars[*axis]) / tasks);
-    task = parts[0];
-    columns = parts[1];
+/// Cuts columns that fill no whole number of vectors: those that do, then ever narrower vectors. Masks would
+/// keep sums in memory.
+/// \returns the block of each piece.
+std::vector<BlockRV> cut_columns(Schedule& schedule, const BlockRV& block, const StepBlock& whole,
+                                 int64_t lanes) {
+  const int64_t width = extent_of(schedule.get(block)->iter_vars[whole.axis]);
+  std::vector<Expr> points;
+  int64_t at = width / lanes * lanes;
+  for (int64_t left = width - at; left > 0; left = width - at) {
+    if (at > 0) points.push_back(int64(at));
+    at += static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(left)));
   }
-  const auto vectors = schedule.split(columns, lanes);
-  const int64_t steps = divisor_at_most(extent_of(node->iter_vars[*reduce]), model.recurrent_steps);
-  LoopRV k_outer = k;
-  std::vector<LoopRV> order;
-  if (task) order.push_back(*task);
-  order.insert(order.end(), parts_of_weights.begin(), parts_of_weights.end());
-  order.insert(order.end(), outer.begin(), outer.end());
-  std::optional<LoopRV> k_inner;
-  if (steps > 1) {
-    const auto parts = schedule.split(k, steps);
-    k_outer = parts[0];
-    k_inner = parts[1];
-  }
-  order.push_back(k_outer);
-  order.insert(order.end(), inner.begin(), inner.end());
-  order.push_back(vectors[0]);
-  order.insert(order.end(), rows.begin(), rows.end());
-  if (k_inner) order.push_back(*k_inner);
-  order.push_back(vectors[1]);
-  // Loops of one iteration that carry no axis stand outside.
-  for (const LoopRV& loop : own)
-    if (find_loop(schedule.func()->body, loop.var.get()) &&
-        std::find(order.begin(), order.end(), loop) == order.end())
-      order.insert(order.begin(), loop);
+  if (points.empty()) return {block};
+  const LoopRV columns = *loop_of_axis(schedule, block, whole.axis);
+  std::vector<LoopRV> order = whole.own;
+  leave_steps(schedule, block, order);
+  order.erase(std::find(order.begin(), order.end(), columns));
+  order.insert(order.begin(), columns);
   reorder_inner(schedule, order);
-  for (const LoopRV& loop : rows) schedule.unroll(loop);
-  if (k_inner) schedule.unroll(*k_inner);
-  schedule.vectorize(vectors[1]);
-  if (task) schedule.parallel(*task);
-  schedule.decompose_reduction(block, k_outer);
+  std::vector<BlockRV> pieces;
+  for (const LoopRV& part : schedule.loop_partition(columns, points)) {
+    const Path path = find_loop(schedule.func()->body, part.var.get());
+    // A part of one iteration has no loop: it is no vector, either.
+    if (path) pieces.push_back({realizes_in(path.target()).at(0)->block->name});
+  }
+  return pieces;
+}
+
+void schedule_product(Schedule& schedule, const BlockRV& block, const Target& target,
+                      int64_t lanes) {
+  const StepBlock whole = look_at(schedule, block);
+  const Ref<Block> node = schedule.get(block);
+  std::vector<LoopRV> own = whole.own;
+  leave_steps(schedule, block, own);
+  // The weights are the operand that moves with both.
+  const LinearAccess* weights = nullptr;
+  for (const LinearAccess& load : whole.accesses.loads)
+    if (load.moves(whole.axis) && load.moves(*whole.reduce)) weights = &load;
+  if (!weights) illegal(node->origin, "block `{}` is no product with weights", block.name);
+  const int64_t width = extent_of(node->iter_vars[whole.axis]);
+  while (lanes > 1 && width > 0 && width < lanes) lanes /= 2;
+  StepProduct{schedule, block, target, *weights, whole.axis, *whole.reduce, lanes}.run(own);
+}
+
+}  // namespace
+
+void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& target) {
+  const StepBlock whole = look_at(schedule, block);
+  if (!whole.reduce) {
+    const LoopRV columns = *loop_of_axis(schedule, block, whole.axis);
+    std::vector<LoopRV> order = whole.own;
+    order.erase(std::find(order.begin(), order.end(), columns));
+    order.push_back(columns);
+    reorder_inner(schedule, order);
+    vectorize_last_axis(schedule, block, target);
+    return;
+  }
+  int widest = 32;
+  for (const auto& region : schedule.get(block)->writes)
+    widest = std::max<int>(widest, region->buffer->dtype.storage().bits);
+  const int64_t lanes = target.vector_lanes(widest);
+  for (const BlockRV& piece : cut_columns(schedule, block, whole, lanes))
+    schedule_product(schedule, piece, target, lanes);
 }
 
 }  // namespace tenon::tir
