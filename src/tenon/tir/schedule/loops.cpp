@@ -2,6 +2,7 @@
 // split, fuse, reorder, loop_partition, add_unit_loop and the kinds of loops.
 #include <algorithm>
 
+#include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
@@ -500,8 +501,16 @@ static void check_constant(const Path& path, std::string_view what) {
             loop->loop_var->name, str(loop->extent), what);
 }
 
+// A software pipeline begins its iterations in order.
+static void check_no_pipeline(const For& loop, std::string_view what) {
+  if (loop.annotations.contains(kPipelineStage))
+    illegal(loop.origin, "loop `{}` is a software pipeline; it cannot be {}", loop.loop_var->name,
+            what);
+}
+
 void Schedule::parallel(const LoopRV& loop) {
   const Path path = path_of(loop);
+  check_no_pipeline(*path.target().as<For>(), "parallel");
   check_independent(path, "parallel");
   for (const Stmt& stmt : path.stmts)
     if (const auto* outer = stmt.as<For>(); outer && outer->kind == ForKind::kParallel)
@@ -514,6 +523,7 @@ void Schedule::parallel(const LoopRV& loop) {
 
 void Schedule::vectorize(const LoopRV& loop) {
   const Path path = path_of(loop);
+  check_no_pipeline(*path.target().as<For>(), "vectorized");
   check_independent(path, "vectorized");
   check_constant(path, "vectorized");
   check_apart(root(), path, "vectorized");
@@ -523,6 +533,7 @@ void Schedule::vectorize(const LoopRV& loop) {
 
 void Schedule::unroll(const LoopRV& loop) {
   const Path path = path_of(loop);
+  check_no_pipeline(*path.target().as<For>(), "unrolled");
   check_constant(path, "unrolled");
   commit(replace(path, with_kind(*path.target().as<For>(), ForKind::kUnrolled)));
   record("unroll", {loop});
@@ -531,6 +542,9 @@ void Schedule::unroll(const LoopRV& loop) {
 void Schedule::annotate(const LoopRV& loop, const std::string& key, AttrValue value) {
   const Path path = path_of(loop);
   const auto* node = path.target().as<For>();
+  if (key == kPipelineStage && node->kind != ForKind::kSerial)
+    illegal(node->origin, "loop `{}` is not serial; it cannot be a software pipeline",
+            loop.var->name);
   commit(replace(path, make<For>(node->loop_var, node->min, node->extent, node->kind, node->body,
                                  node->annotations.with(key, value), node->origin)));
   record("annotate", {loop}, {{"ann_key", key}, {"ann_val", value}});

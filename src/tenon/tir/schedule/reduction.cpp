@@ -2,6 +2,7 @@
 // decompose_reduction, rfactor and prefetch.
 #include <algorithm>
 
+#include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
@@ -411,6 +412,9 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
                                        make<Block>(std::move(hint), old->origin), old->origin);
   const Path at = path_of(loop);
   const auto* node = at.target().as<For>();
+  if (node->annotations.contains(kPipelineStage))
+    illegal(node->origin, "loop `{}` is a software pipeline; a hint in it would have no stage",
+            loop.var->name);
   commit(replace(at, with_child(at.target(), node->body, seq({stmt, node->body}))));
 }
 
