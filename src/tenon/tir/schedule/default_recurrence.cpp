@@ -72,7 +72,7 @@ class StepProduct {
     const Ref<Block> node = sch_.get(block_);
     auto [parts_of_weights, outer, inner, rows] = loops_around(own);
     LoopRV columns = *loop_of_axis(sch_, block_, axis_);
-    std::optional<LoopRV> k_inner, task, lines;
+    std::optional<LoopRV> k_inner, task;
     LoopRV k = *loop_of_axis(sch_, block_, reduce_);
     const int64_t tasks = step_tasks(*node, axis_, lanes_, target_);
     if (tasks > 1 && !parts_of_weights.empty()) {
@@ -86,8 +86,12 @@ class StepProduct {
     const auto vectors = sch_.split(columns, lanes_);
     const int64_t served = rows.empty() ? 1 : as_int(sch_.get(rows[0])->extent).value_or(1);
     const int64_t tile = inner.empty() ? choose_tile(vectors[0], served) : 1;
+    // In registers, rows of weights follow one another in steps that the core foresees.
+    const int64_t row_bytes = tile * lanes_ * weights_.buffer->dtype.bytes();
     const int64_t steps =
-        divisor_at_most(extent_of(node->iter_vars[reduce_]), model_.recurrent_steps);
+        divisor_at_most(extent_of(node->iter_vars[reduce_]),
+                        tile > 1 ? std::max<int64_t>(1, model_.foreseen_bytes / row_bytes)
+                                 : model_.recurrent_steps);
     if (steps > 1) {
       const auto parts = sch_.split(k, steps);
       k = parts[0];
@@ -101,11 +105,7 @@ class StepProduct {
       const auto parts = sch_.split(vectors[0], tile);
       order.insert(order.end(), {parts[0], k});
       if (k_inner) unrolled.push_back(*k_inner);
-      const int64_t of_line =
-          std::max<int64_t>(1, model_.line_bytes / (lanes_ * weights_.buffer->dtype.bytes()));
-      const auto of_tile = sch_.split(parts[1], tile % of_line == 0 ? of_line : 1);
-      lines = of_tile[0];
-      unrolled.insert(unrolled.end(), of_tile.begin(), of_tile.end());
+      unrolled.push_back(parts[1]);
       unrolled.insert(unrolled.end(), rows.begin(), rows.end());
     } else {  // sums wait in memory
       order.push_back(k);
@@ -126,8 +126,6 @@ class StepProduct {
     sch_.vectorize(vectors[1]);
     if (task) sch_.parallel(*task);
     sch_.decompose_reduction(block_, k);
-    if (lines && served <= model_.streamed_rows && is_streamed())
-      sch_.prefetch(block_, read_of(panels_), *lines, k, 1, 3);
   }
 
  private:
@@ -173,14 +171,12 @@ class StepProduct {
     // A number of each row, and a vector of weights.
     const int64_t tile = divisor_at_most(count, (registers - rows - 1) / rows);
     if (width % lanes_ != 0 || tile * rows < model_.sums_in_flight) return 1;
-    panels_ = weights_.buffer;
-    if (tile * lanes_ < width) panels_ = pack_weights(tile * lanes_);
-    return panels_ ? tile : 1;
+    return tile * lanes_ == width || pack_weights(tile * lanes_) ? tile : 1;
   }
 
   /// Puts constant weights in panels of `columns`, each read from end to end, before the program runs.
-  /// \returns the new buffer; null where they are no constants, or have no rows of columns.
-  Ref<Buffer> pack_weights(int64_t columns) {
+  /// \returns whether it could: they are constants, and have rows of columns.
+  bool pack_weights(int64_t columns) {
     const Ref<PrimFunc> function = sch_.func();
     const auto free = function->attrs.ints(kLayoutFreeBuffers).value_or(std::vector<int64_t>());
     const bool is_free = std::any_of(free.begin(), free.end(), [&](int64_t i) {
@@ -189,7 +185,7 @@ class StepProduct {
     const size_t ndim = weights_.buffer->ndim();
     const LinearAccess::Step &column = weights_.steps[axis_], &row = weights_.steps[reduce_];
     if (!is_free || !column.dim || !row.dim || *column.dim + 1 != ndim || *row.dim == *column.dim)
-      return nullptr;
+      return false;
     IndexMap map;
     for (size_t d = 0; d < ndim; ++d)
       map.from.push_back(var(fmt::format("d{}", d), weights_.buffer->shape[d]->dtype));
@@ -202,16 +198,7 @@ class StepProduct {
     const BlockRV copy = sch_.cache_read(block_, read_of(weights_.buffer), "global");
     sch_.transform_layout(copy, BufferRole::kWrite, 0, map);
     sch_.annotate(copy, kLayoutRewritePreproc, true);
-    return sch_.get(copy)->writes[0]->buffer;
-  }
-
-  /// Whether the first cache does not hold the weights from one step to the next.
-  bool is_streamed() const {
-    const auto shape = as_ints(weights_.buffer->shape);
-    if (!shape) return false;
-    int64_t bytes = weights_.buffer->dtype.bytes();
-    for (const int64_t extent : *shape) bytes *= extent;
-    return bytes > target_.l1_bytes;
+    return true;
   }
 
   /// Which of the block's reads is of a buffer.
@@ -231,7 +218,6 @@ class StepProduct {
   const LinearAccess& weights_;
   const size_t axis_, reduce_;
   const int64_t lanes_;
-  Ref<Buffer> panels_;  // what weights are read from, where sums stay in registers
 };
 
 /// What the schedule of a block asks of it.

@@ -279,9 +279,9 @@ struct MachineModel {
   int64_t recurrent_rows = 4, recurrent_steps = 4;
   /// Sums of vectors that are added to side by side, at least: a multiply-add takes four cycles, and two begin in each.
   int64_t sums_in_flight = 8;
-  /// Weights that serve so many rows at most are asked for in front of their use, where a panel of them comes from the
-  /// second cache: a core waits for them otherwise. [256 x 256, Zen 5: 137 GB/s without, 200 with]
-  int64_t streamed_rows = 2;
+  /// Bytes from one use of an instruction to its next that a core foresees: longer steps wait for the second cache.
+  /// [256 x 256 from there, Zen 5: 200 GB/s in steps of 1 KB, 137 in steps of 2 and of 4]
+  int64_t foreseen_bytes = 1 << 10;
   /// Multiply-adds of a task of a step, at least, and tasks of a step, at most: the hand-over takes
   /// 0.6 us, and threads wait for each other in each step. [chosen]
   int64_t step_macs = 64 << 10, step_tasks = 8;
