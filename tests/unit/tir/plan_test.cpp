@@ -99,12 +99,16 @@ TEST(Plan, MatmulOfOneRow) {
             "predicted 52.43 us\n");
   EXPECT_EQ(text_of(matmul(int64(1), 512, 256), k256Of32),
             "`matmul`: row: K v2[256], lane v1[512]; "
-            "tile 1 x 1 x 8 (rows, columns, vectors of 8); 8 steps unrolled; "
+            "tile 1 x 1 x 8 (rows, columns, vectors of 8); 2 steps unrolled; "
             "predicted 5.113 us\n");
   EXPECT_EQ(text_of(matmul(int64(1), 512, 256), k512),
             "`matmul`: row: K v2[256], lane v1[512]; "
+            "tile 1 x 1 x 8 (rows, columns, vectors of 16); predicted 2.557 us\n");
+  // Weights beyond the second cache come in longer steps.
+  EXPECT_EQ(text_of(matmul(int64(1), 4096, 1024), k512),
+            "`matmul`: row: K v2[1024], lane v1[4096]; "
             "tile 1 x 1 x 8 (rows, columns, vectors of 16); 8 steps unrolled; "
-            "predicted 2.557 us\n");
+            "predicted 1678 us\n");
 }
 
 TEST(Plan, MatmulOfSymbolicRows) {

@@ -208,6 +208,8 @@ class Planner {
     count_panels();
     // What several steps of an unrolled body read stays in registers between them, and spills.
     if (!roles.overlaps) plan_.unrolled_fmas = model_.unrolled_fmas;
+    if (plan_.algorithm == TilePlan::Algorithm::kRow && is_near_row())
+      plan_.unrolled_fmas = std::max<int64_t>(1, model_.row_step_bytes / vector_bytes());
     if (takes_elements_apart())
       plan_.unrolled_fmas =
           std::max(plan_.unrolled_fmas, plan_.k.back().extent * plan_.tile().rows *
@@ -368,6 +370,16 @@ class Planner {
       plan_.unrolled_steps = steps;
       plan_.joined_k = joined;
     }
+  }
+
+  int64_t vector_bytes() const { return plan_.lanes * nest_.accesses.store.buffer->dtype.bytes(); }
+
+  // Whether the weights of a row, which are read once, may be in the second cache.
+  bool is_near_row() const {
+    double bytes = static_cast<double>(vector_bytes() / plan_.lanes * nest_.length);
+    for (const auto* axes : {&plan_.batch, &plan_.n, &plan_.k})
+      for (const TilePlan::Axis& axis : *axes) bytes *= static_cast<double>(axis.extent);
+    return bytes > 0 && bytes <= static_cast<double>(target_.l2_bytes) / 2;
   }
 
   // The panels that the tile's vectors leave.
