@@ -170,7 +170,8 @@ class StepProduct {
     const int64_t count = as_int(sch_.get(vectors)->extent).value_or(1);
     // A number of each row, and a vector of weights.
     const int64_t tile = divisor_at_most(count, (registers - rows - 1) / rows);
-    if (width % lanes_ != 0 || tile * rows < model_.sums_in_flight) return 1;
+    const int64_t least = rows > 1 ? model_.least_sums_of_rows : model_.least_sums;
+    if (width % lanes_ != 0 || tile * rows < least) return 1;
     return tile * lanes_ == width || pack_weights(tile * lanes_) ? tile : 1;
   }
 

@@ -13,6 +13,7 @@ static constexpr MachineModel kThirtyTwoRegisters{
     .row_vectors = 8,
     .lone_broadcast_outputs = 28,
     .lone_broadcast_cycles = 0,
+    .interleaved_vectors = 4,
 };
 
 const MachineModel& machine_model(const Target& target) {

@@ -188,7 +188,7 @@ static bool suits_lanes(const Block& block, size_t axis) {
   return true;
 }
 
-static bool is_cheap(const Block& block) {
+bool is_cheap(const Block& block) {
   int calls = 0;
   walk<Call>(block.body, [&](const Call& call) { calls += !call.is(IntrinsicId::kIfThenElse); });
   return calls == 0;

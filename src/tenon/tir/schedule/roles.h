@@ -67,6 +67,8 @@ void finish_row_reduction(Schedule& schedule, const RowReduction& reduction,
 void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target& target);
 /// Joins neighbouring axes that every access walks through as one.
 void join_axes(Schedule& schedule, const BlockRV& block);
+/// Whether a block calls no functions.
+bool is_cheap(const Block& block);
 /// Vectors for the loop of the last axis of a spatial block, whatever loops are around it.
 void vectorize_last_axis(Schedule& schedule, const BlockRV& block, const Target& target);
 /// Makes the outer loops of a nest one parallel loop of tasks; each of their iterations does `work`

@@ -713,15 +713,9 @@ class Tiler {
     // The accumulators, and what becomes of them where the tile is done.
     sch_.cache_write(block, 0, "local");
     sch_.reverse_compute_inline(epilogue);
-    std::optional<LoopRV> at;
-    if (!tiles.empty())
-      at = tiles.back();
-    else
-      at = row_tiles ? row_tiles : parallel;
-    if (!at) {
-      // A single tile: a loop of one iteration to be in.
-      at = single;
-    }
+    std::optional<LoopRV> at = row_tiles ? row_tiles : parallel;
+    if (!tiles.empty()) at = tiles.back();
+    if (!at) at = single;  // a loop of one iteration to be in
     sch_.reverse_compute_at(epilogue, *at);
     if (lane && lanes > 1) sch_.vectorize(*lane);
     for (const LoopRV& loop : registers) sch_.unroll(loop);
@@ -738,17 +732,20 @@ class Tiler {
     finish_epilogue(epilogue, *at, layout);
   }
 
-  /// Loops of the epilogue inside the tile: lanes in vectors, the others unrolled.
+  /// Loops of the epilogue inside the tile: lanes in vectors, the others unrolled. Functions are computed
+  /// for several vectors side by side.
   void finish_epilogue(const BlockRV& epilogue, const LoopRV& at, const Layout& layout) {
     const auto lane = loop_of_axis(sch_, epilogue, layout.lane);
     const std::vector<LoopRV> loops = sch_.get_loops(epilogue);
+    const int64_t vectors = is_cheap(*sch_.get(epilogue)) ? 1 : model_.interleaved_vectors;
     size_t inside = 0;
     while (inside < loops.size() && !(loops[inside] == at)) ++inside;
     for (size_t i = inside + 1; i < loops.size(); ++i) {
       const auto count = as_int(sch_.get(loops[i])->extent);
       if (!count) continue;
       if (lane && loops[i] == *lane) {
-        vectorize_lanes(loops[i], *count, layout.plan.lanes);
+        vectorize_lanes(loops[i], *count,
+                        layout.plan.lanes * widest_divisor(*count / layout.plan.lanes, vectors));
       } else if (*count <= model_.unrolled_iterations) {
         sch_.unroll(loops[i]);
       }
