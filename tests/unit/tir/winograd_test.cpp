@@ -277,7 +277,9 @@ TEST(Winograd, BlocksGrowWhereTheProgramHasTheMemory) {
   const char* const k2M = "llvm -mcpu=skylake-avx512 -l2=2097152";
   EXPECT_EQ(choice(256, 14, k2M, 49 * 32768), "F(2) by 49");
   EXPECT_EQ(choice(256, 14, k2M, 49 * 32768 - 1), "F(2) by 25");
-  EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=1048576", 49 * 32768), "F(2) by 25");
+  // Blocks may leave the second cache by its own size.
+  EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=1048576", 49 * 32768), "F(2) by 49");
+  EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=524288", 49 * 32768), "F(2) by 25");
   EXPECT_EQ(choice(128, 28, k2M, int64_t{1} << 40), "F(4) by 49");
   EXPECT_EQ(choice(128, 28, k2M, 49 * 36864 - 1), "F(4) by 25");
   EXPECT_EQ(choice(128, 32, k2M, int64_t{1} << 40), "F(4) by 32");

@@ -102,7 +102,8 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
     blocks = std::max(blocks, (all + most - 1) / most);
     // Filters that do not stay in cache are read once for each block.
     const int64_t largest =
-        std::min(model.winograd_streamed_tiles, std::min(target.l2_bytes, grown) / bytes);
+        std::min(model.winograd_streamed_tiles,
+                 std::min(target.l2_bytes * model.winograd_l2_halves / 2, grown) / bytes);
     if (streams && largest > 0) blocks = std::min(blocks, blocks_of(all, largest));
     best = WinogradChoice{tile, blocks_of(all, blocks), 1, seconds, direct};
   }

@@ -248,6 +248,9 @@ struct MachineModel {
   /// this holds what the tiles take: 256 channels on 14 x 14 take 0.80 to 0.95 in one block of 49, 128 on
   /// 28 x 28 0.85 to 1. [resnet18, resnet50]
   int64_t winograd_streamed_tiles = 50;
+  /// Halves of the second cache that such tiles take, at most: filters that are read once more cost as much as tiles that leave
+  /// it. [1 MiB of it, Zen 5, tiles of 1.8 MiB for 0.9: 128 channels on 28 x 28 0.92, 136 on 29 x 29 0.81, 256 on 14 x 14 0.93]
+  int64_t winograd_l2_halves = 4;
   /// Fewer are not worth it where the memory for more would make the program larger, with filters from
   /// beyond the second cache and in it. 16 channels on 32 x 32 take 0.45 of the direct sums' time in
   /// blocks of 13 and 0.54 in blocks of 7, 32 on 16 x 16 0.38 and 0.42. [tiny_resnet8]
