@@ -402,6 +402,8 @@ TEST(Plan, SmallConvolutionsDivideTheSameRows) {
   };
   EXPECT_EQ(tasks(conv(k512, 1, 12)), "columns 6 outside");
   EXPECT_EQ(tasks(depthwise(k512, 12)), "rows 6 outside");
+  // Blocks of channels alone.
+  EXPECT_EQ(tasks(depthwise(k512, 15)), "columns 1 inside");
   EXPECT_EQ(tasks(conv(k512, 1, 15)), "columns 5 outside");
   EXPECT_EQ(tasks(conv(k512, 1, 56)), "columns 16 outside");
   // More than a quarter of the second cache: where the tasks are even, and not many products.

@@ -14,6 +14,7 @@ static constexpr MachineModel kThirtyTwoRegisters{
     .lone_broadcast_outputs = 28,
     .lone_broadcast_cycles = 0,
     .interleaved_vectors = 4,
+    .window_accumulators = 8,
 };
 
 const MachineModel& machine_model(const Target& target) {

@@ -459,7 +459,11 @@ class Planner {
                          std::max<int64_t>(1, column_count) * problem_.steps * nest_.length *
                          tile.vectors;
     const bool has_rows = plan_.m.size() >= 2 || plan_.flat;
-    if (has_rows && work >= 2 * model_.near_task_macs) {
+    // An odd number of a window's rows gives two threads no equal parts, and each part pads rows of its own: an even
+    // number of blocks of channels is better.
+    const bool has_even_blocks = plan_.algorithm == TilePlan::Algorithm::kWindow &&
+                                 outer % 2 == 0 && row_count % 2 == 1 && work <= model_.task_macs;
+    if (has_rows && !has_even_blocks && work >= 2 * model_.near_task_macs) {
       const int64_t bytes = all_bytes();
       const bool is_near = bytes <= target_.l2_bytes / model_.near_l2_parts;
       const bool is_small = bytes <= target_.l2_bytes && work <= model_.even_macs;
