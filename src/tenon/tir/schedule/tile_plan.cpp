@@ -376,7 +376,7 @@ class Planner {
 
   // Whether the weights of a row, which are read once, may be in the second cache.
   bool is_near_row() const {
-    double bytes = static_cast<double>(vector_bytes() / plan_.lanes * nest_.length);
+    double bytes = static_cast<double>(nest_.accesses.store.buffer->dtype.bytes() * nest_.length);
     for (const auto* axes : {&plan_.batch, &plan_.n, &plan_.k})
       for (const TilePlan::Axis& axis : *axes) bytes *= static_cast<double>(axis.extent);
     return bytes > 0 && bytes <= static_cast<double>(target_.l2_bytes) / 2;
