@@ -449,6 +449,29 @@ TEST(CacheRead, PacksByAxes) {
   expect_same(*f, *sch.func());
 }
 
+TEST(Prefetch, SaysIntoWhichCache) {
+  const auto f = dense(int64(4), 6, 8, 6);
+  const auto locality = [](const Schedule& sch) {
+    std::optional<int64_t> found;
+    walk<Call>(sch.func()->body, [&](const Call& call) {
+      if (call.is(IntrinsicId::kPrefetch)) found = as_int(call.arg(2));
+    });
+    return found;
+  };
+  for (const int64_t asked : {0, 2, 3}) {
+    Schedule sch(f);
+    const auto loops = sch.get_loops(sch.get_block("matmul"));
+    sch.prefetch(sch.get_block("matmul"), 0, loops[2], loops[0], 1, asked);
+    EXPECT_EQ(locality(sch), asked);
+    expect_same(*f, *sch.func());
+    EXPECT_EQ(locality(replay(sch.trace(), f)), asked);
+  }
+  Schedule sch(f);
+  const auto loops = sch.get_loops(sch.get_block("matmul"));
+  sch.prefetch(sch.get_block("matmul"), 0, loops[2], loops[0], 1);
+  EXPECT_EQ(locality(sch), 2);  // where nothing is said
+}
+
 TEST(Trace, PrintsAndReplays) {
   const auto f = dense(int64(9), 6, 8, 6);
   Schedule sch(f);
