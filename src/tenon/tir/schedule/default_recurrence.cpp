@@ -221,7 +221,7 @@ class StepProduct {
   const int64_t lanes_;
 };
 
-/// What the schedule of a block asks of it.
+/// The axes and loops of a block of a step.
 struct StepBlock {
   BlockAccesses accesses;
   size_t axis;                   // of columns
@@ -229,7 +229,7 @@ struct StepBlock {
   std::vector<LoopRV> own;       // loops that no other block shares
 };
 
-StepBlock look_at(Schedule& schedule, const BlockRV& block) {
+StepBlock step_block_of(Schedule& schedule, const BlockRV& block) {
   const Ref<Block> node = schedule.get(block);
   auto accesses = linear_accesses(*node);
   if (!accesses) illegal(node->origin, "accesses of block `{}` are not linear", block.name);
@@ -254,8 +254,8 @@ StepBlock look_at(Schedule& schedule, const BlockRV& block) {
   return out;
 }
 
-/// The loop over steps stays outside, and in order, where a block has it alone, too.
-void leave_steps(Schedule& schedule, const BlockRV& block, std::vector<LoopRV>& own) {
+/// Removes loops over steps: they stay outside, and in order, also where no other block shares them.
+void remove_step_loops(Schedule& schedule, const BlockRV& block, std::vector<LoopRV>& own) {
   const Ref<Block> node = schedule.get(block);
   for (size_t a = 0; a < node->iter_vars.size(); ++a)
     if (const auto loop = loop_of_axis(schedule, block, a);
@@ -278,7 +278,7 @@ std::vector<BlockRV> cut_columns(Schedule& schedule, const BlockRV& block, const
   if (points.empty()) return {block};
   const LoopRV columns = *loop_of_axis(schedule, block, whole.axis);
   std::vector<LoopRV> order = whole.own;
-  leave_steps(schedule, block, order);
+  remove_step_loops(schedule, block, order);
   order.erase(std::find(order.begin(), order.end(), columns));
   order.insert(order.begin(), columns);
   reorder_inner(schedule, order);
@@ -291,12 +291,13 @@ std::vector<BlockRV> cut_columns(Schedule& schedule, const BlockRV& block, const
   return pieces;
 }
 
+/// Schedules a product with weights, or a piece of its columns, in vectors of `lanes` at most.
 void schedule_product(Schedule& schedule, const BlockRV& block, const Target& target,
                       int64_t lanes) {
-  const StepBlock whole = look_at(schedule, block);
+  const StepBlock whole = step_block_of(schedule, block);
   const Ref<Block> node = schedule.get(block);
   std::vector<LoopRV> own = whole.own;
-  leave_steps(schedule, block, own);
+  remove_step_loops(schedule, block, own);
   // The weights are the operand that moves with both.
   const LinearAccess* weights = nullptr;
   for (const LinearAccess& load : whole.accesses.loads)
@@ -310,7 +311,7 @@ void schedule_product(Schedule& schedule, const BlockRV& block, const Target& ta
 }  // namespace
 
 void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& target) {
-  const StepBlock whole = look_at(schedule, block);
+  const StepBlock whole = step_block_of(schedule, block);
   if (!whole.reduce) {
     const LoopRV columns = *loop_of_axis(schedule, block, whole.axis);
     std::vector<LoopRV> order = whole.own;

@@ -38,8 +38,8 @@ struct MachineModel {
   /// multiply-add. [neighbours]
   double lone_broadcast_cycles = 0.06;
   /// Vectors for which what follows a tile's sums computes functions side by side, at most: a polynomial waits for itself,
-  /// and a core sees few of them at once. [GELU in vectors of 16: bert_tiny and vit_tiny take 0.97 of their time on Zen 5;
-  /// with 16 registers 1.00 to 1.02]
+  /// and a core sees few of them at once. [Zen 5, products with a GELU behind them take 0.955 of their time, bert_tiny 0.98,
+  /// vit_tiny 0.99; with 16 registers 1.00 to 1.02]
   int64_t interleaved_vectors = 1;
 
   // ---- the cost of a tile, in cycles for each step of the reduction ------------------------------

@@ -67,7 +67,7 @@ void finish_row_reduction(Schedule& schedule, const RowReduction& reduction,
 void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target& target);
 /// Joins neighbouring axes that every access walks through as one.
 void join_axes(Schedule& schedule, const BlockRV& block);
-/// Whether a block calls no functions.
+/// Whether a block calls no functions; conditions do not count.
 bool is_cheap(const Block& block);
 /// Vectors for the loop of the last axis of a spatial block, whatever loops are around it.
 void vectorize_last_axis(Schedule& schedule, const BlockRV& block, const Target& target);

@@ -459,8 +459,8 @@ class Planner {
                          std::max<int64_t>(1, column_count) * problem_.steps * nest_.length *
                          tile.vectors;
     const bool has_rows = plan_.m.size() >= 2 || plan_.flat;
-    // An odd number of a window's rows gives two threads no equal parts, and parts of an odd number have no even number of
-    // tiles of two rows: an even number of blocks of channels is better.
+    // Two threads get no equal parts of an odd number of rows, and tiles of two rows leave one row in each part. An
+    // even number of blocks of channels divides better.
     const bool has_even_blocks = plan_.algorithm == TilePlan::Algorithm::kWindow && tile.rows > 1 &&
                                  outer % 2 == 0 && row_count % 2 == 1 && work <= model_.task_macs;
     if (has_rows && !has_even_blocks && work >= 2 * model_.near_task_macs) {
