@@ -115,6 +115,29 @@ TEST(DefaultSchedule, LongSumsInChunks) {
     }
 }
 
+// Two whole panels do not fit in the second cache, those of a chunk do.
+TEST(DefaultSchedule, ChunksPrefetchTheirPartOfAPanel) {
+  const auto prefetches = [](const Ref<PrimFunc>& product, const std::string& target,
+                             bool is_fast) {
+    std::vector<BlockPlan> plans;
+    Schedule schedule = schedule_by_default(product, parse_target(target), &plans, {}, is_fast);
+    std::vector<bool> out;
+    for (const BlockPlan& plan : plans)
+      for (const TilePlan& nest : plan.tiles) out.push_back(nest.prefetches);
+    EXPECT_EQ(out.size() > 1, is_fast) << target;
+    const bool has_hints = dump(*schedule.func()).find("prefetch") != std::string::npos;
+    EXPECT_EQ(has_hints, out.at(0)) << target;
+    return std::find(out.begin(), out.end(), false) == out.end();
+  };
+  for (const auto& [target, panel] : {std::pair("llvm -mcpu=haswell -l2=262144", 24),
+                                      std::pair("llvm -mcpu=skylake-avx512 -l2=1048576", 64)}) {
+    const auto product = testing::dense(int64(31), 4 * panel, 2056, panel)
+                             ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+    EXPECT_TRUE(prefetches(product, target, true)) << target;
+    EXPECT_FALSE(prefetches(product, target, false)) << target;
+  }
+}
+
 // Up to four where columns are whole panels, up to two elsewhere.
 TEST(DefaultSchedule, SumsOfWholePanelsInMoreChunks) {
   const auto chunks = [](int64_t columns) {

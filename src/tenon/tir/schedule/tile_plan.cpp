@@ -414,13 +414,15 @@ class Planner {
 
   // Whether there is a next panel that comes from beyond the second cache.
   bool fetches_panels(bool is_far) const {
-    const DType sum = nest_.accesses.store.buffer->dtype;
-    return plan_.panel_distance > 0 && problem_.width != 1 &&
-           std::any_of(nest_.accesses.loads.begin(), nest_.accesses.loads.end(),
-                       [&](const LinearAccess& load) {
-                         return load.moves(nest_.lane_axis) &&
-                                streams_panels(*load.buffer, sum, target_, is_far);
-                       });
+    if (plan_.panel_distance == 0 || problem_.width == 1) return false;
+    const auto is_weights = [&](const Ref<BufferRegion>& region) {
+      return std::ranges::any_of(nest_.accesses.loads, [&](const LinearAccess& load) {
+        return load.moves(nest_.lane_axis) && load.buffer.same_as(region->buffer);
+      });
+    };
+    return std::ranges::any_of(nest_.block.reads, [&](const Ref<BufferRegion>& region) {
+      return is_weights(region) && streams_panels(nest_.block, *region, target_, is_far);
+    });
   }
 
   // Whether hints that reach into another thread's panels are few beside the others, or beside the

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/arith/int_set.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/default_winograd.h"
 #include "tenon/tir/schedule/edit.h"
@@ -77,6 +78,23 @@ static int64_t panel_bytes(const Buffer& buffer, const std::vector<int64_t>& sha
   return panel;
 }
 
+// Bytes of a panel that `block` reads: a chunk of a long reduction reads a part.
+static int64_t read_panel_bytes(const Block& block, const BufferRegion& weights,
+                                const std::vector<int64_t>& shape) {
+  arith::Domain axes;
+  for (const IterVar& iter : block.iter_vars)
+    axes[iter.var.get()] = arith::Interval::of(iter.domain);
+  arith::Analyzer analyzer;
+  const auto region = arith::evaluate_region(analyzer, weights.region, axes);
+  int64_t bytes = weights.buffer->dtype.bytes();
+  for (size_t d = 1; d < shape.size(); ++d) {
+    const auto extent =
+        region[d].is_bounded() ? as_int(arith::to_range(analyzer, region[d]).extent) : std::nullopt;
+    bytes *= extent ? std::clamp<int64_t>(*extent, 1, shape[d]) : shape[d];
+  }
+  return bytes;
+}
+
 int64_t panels_ahead(const Buffer& buffer, DType sum, const Target& target) {
   const auto shape = as_ints(buffer.shape);
   if (!shape || !shares_elements(buffer, sum)) return 1;
@@ -84,14 +102,17 @@ int64_t panels_ahead(const Buffer& buffer, DType sum, const Target& target) {
   return (machine_model(target).packed_ahead_bytes + panel - 1) / panel;
 }
 
-bool streams_panels(const Buffer& buffer, DType sum, const Target& target, bool is_far) {
+bool streams_panels(const Block& block, const BufferRegion& weights, const Target& target,
+                    bool is_far) {
+  const Buffer& buffer = *weights.buffer;
   const auto shape = as_ints(buffer.shape);
   if (!shape || shape->size() < 3 || shape->front() < 2) return false;
-  const int64_t panel = panel_bytes(buffer, *shape);
   const MachineModel& model = machine_model(target);
   const int64_t stays = is_far ? target.l1_bytes : target.l2_bytes * model.weights_l2_halves / 2;
-  return (shares_elements(buffer, sum) || panel * shape->front() > stays) &&
-         2 * panel <= target.l2_bytes * model.panels_l2_quarters / 4;
+  return (shares_elements(buffer, block.writes.at(0)->buffer->dtype) ||
+          panel_bytes(buffer, *shape) * shape->front() > stays) &&
+         2 * read_panel_bytes(block, weights, *shape) <=
+             target.l2_bytes * model.panels_l2_quarters / 4;
 }
 
 namespace {
@@ -128,10 +149,9 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
   const auto panels = panels_of(schedule, block, stream);
   if (!panels) return;
   const Ref<Block> node = schedule.get(block);
-  const Ref<Buffer> buffer = node->reads[static_cast<size_t>(panels->read)]->buffer;
-  if (!streams_panels(*buffer, node->writes.at(0)->buffer->dtype, target,
-                      schedule.func()->attrs.flag(kFarConstants)))
-    return;
+  const BufferRegion& weights = *node->reads[static_cast<size_t>(panels->read)];
+  const Ref<Buffer> buffer = weights.buffer;
+  if (!streams_panels(*node, weights, target, schedule.func()->attrs.flag(kFarConstants))) return;
   const MachineModel& model = machine_model(target);
   const int64_t elements = model.line_bytes / buffer->dtype.bytes();
   const int64_t lines = (*as_int(buffer->shape.back()) * panels->steps + elements - 1) / elements;

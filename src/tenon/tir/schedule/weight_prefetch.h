@@ -24,10 +24,13 @@ struct PanelStream {
 /// Whether elements hold numbers of few bits, of which a float, like `sum`, is made for each product.
 bool shares_elements(const Buffer& buffer, DType sum);
 
-/// Whether a buffer's panels, those of its outermost dimension, come from beyond the second cache, and two of
-/// them fit in it: by their size, or where `is_far` (kFarConstants) and the first cache is too small
-/// for them. Of numbers that share elements the size does not matter: hints cost nothing beside their conversion.
-bool streams_panels(const Buffer& buffer, DType sum, const Target& target, bool is_far);
+/// Whether panels of `weights`, a read of `block`, come from beyond the second cache, and are small enough that one is
+/// fetched while another is in use (panels_l2_quarters): by their size, or where `is_far` (kFarConstants) and the first
+/// cache is too small for all. A panel is a place of the outermost dimension, or the part of it that the block
+/// reads. Of numbers that share elements the size of all panels does not matter: hints cost nothing beside their
+/// conversion.
+bool streams_panels(const Block& block, const BufferRegion& weights, const Target& target,
+                    bool is_far);
 
 /// Panels from one in use to the one that is fetched meanwhile: more than one of small panels of numbers
 /// that share elements, which are used up before the next has come.
