@@ -319,6 +319,20 @@ TEST(Plan, WeightsThatDoNotStayArePrefetched) {
   EXPECT_TRUE(prefetches(far_conv(512, 128, 14)));
 }
 
+// Two panels may be larger than the second cache with 16 registers, and take three quarters of it with 32.
+TEST(Plan, PanelsThatArePrefetchedAreNotTooLarge) {
+  const auto prefetches = [](int64_t inputs, int64_t lanes, int64_t vectors, const char* target) {
+    testing::Conv conv{inputs, 4 * lanes * vectors, 9, 9, 3};
+    conv.v = lanes;
+    conv.group = vectors;
+    return plans_of(testing::conv(conv), target).at(0).tiles.at(0).prefetches;
+  };
+  EXPECT_TRUE(prefetches(336, 8, 2, "llvm -mcpu=haswell -l2=262144"));  // 189 KB
+  EXPECT_FALSE(prefetches(344, 8, 2, "llvm -mcpu=haswell -l2=262144"));
+  EXPECT_TRUE(prefetches(160, 16, 4, "llvm -mcpu=skylake-avx512 -l2=1048576"));  // 360 KB
+  EXPECT_FALSE(prefetches(176, 16, 4, "llvm -mcpu=skylake-avx512 -l2=1048576"));
+}
+
 // Weights that each tile reads from the second cache: few columns by many vectors would wait for them.
 TEST(Plan, FewColumnsTakeNarrowPanelsOfFarWeights) {
   const auto tile = [](int64_t inputs) {

@@ -15,6 +15,7 @@ static constexpr MachineModel kThirtyTwoRegisters{
     .lone_broadcast_cycles = 0,
     .interleaved_vectors = 4,
     .window_accumulators = 8,
+    .panels_l2_quarters = 3,
 };
 
 const MachineModel& machine_model(const Target& target) {
