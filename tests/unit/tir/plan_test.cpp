@@ -319,7 +319,7 @@ TEST(Plan, WeightsThatDoNotStayArePrefetched) {
   EXPECT_TRUE(prefetches(far_conv(512, 128, 14)));
 }
 
-// Two panels may be larger than the second cache with 16 registers, and take three quarters of it with 32.
+// Two panels may take one and a half of the second cache with 16 registers, three quarters of it with 32.
 TEST(Plan, PanelsThatArePrefetchedAreNotTooLarge) {
   const auto prefetches = [](int64_t inputs, int64_t lanes, int64_t vectors, const char* target) {
     testing::Conv conv{inputs, 4 * lanes * vectors, 9, 9, 3};

@@ -210,8 +210,8 @@ struct MachineModel {
   /// 0.86 of the time on one thread and 0.93 on two, three panels 0.95 and 1.1]
   int64_t far_panels = 8, far_rows = 128;
   /// Quarters of the second cache that two panels may take, so that one can be fetched while the other is in use.
-  /// Lines that have left it again come from the third cache and no longer from memory: 512 channels of 3 x 3 with
-  /// stride 2 take 0.91, in panels of 288 KB. [Zen 3, 512 KB, 16 registers; with 32 chosen]
+  /// They need not fit: a line that is pushed out comes from the third cache, and no longer from memory. [Zen 3, 512 KB,
+  /// 16 registers: a 3 x 3 convolution of 512 channels with stride 2, in panels of 288 KB, takes 0.91; with 32: chosen]
   int64_t panels_l2_quarters = 6;
   /// Bytes of a cache line.
   int64_t line_bytes = 64;
