@@ -230,10 +230,6 @@ std::vector<graph::FusionPattern> ModelOptions::patterns() const {
   return out;
 }
 
-static std::string backend_of(const graph::FusionPattern& pattern) {
-  return pattern.name.substr(0, pattern.name.find('.'));
-}
-
 void ModelOptions::load() const {
   plugins.load();
   for (const std::string& name : call_by_name) {
@@ -243,16 +239,7 @@ void ModelOptions::load() const {
                        name, name, name);
     if (!known) graph::register_backend(graph::call_by_name(name));
   }
-  std::map<std::string, std::vector<graph::FusionPattern>> of_backend;
-  for (const auto& backend : graph::all_backends()) of_backend[backend->name];
-  for (graph::FusionPattern& pattern : patterns())
-    if (const auto known = of_backend.find(backend_of(pattern)); known != of_backend.end()) {
-      // What the library's function takes is a question of its signature.
-      if (pattern.pattern && graph::find_backend(known->first)->by_name)
-        pattern.check = graph::fits_signature;
-      known->second.push_back(std::move(pattern));
-    }
-  for (auto& [name, list] : of_backend) graph::set_user_patterns(name, std::move(list));
+  graph::set_user_patterns(patterns());
 }
 
 IRModule ModelOptions::with_fp(IRModule module) const {
@@ -293,7 +280,7 @@ IRModule ModelOptions::prepare(IRModule module) const {
     }
   }
   for (const graph::FusionPattern& pattern : patterns()) {
-    const auto backend = graph::find_backend(backend_of(pattern));
+    const auto backend = graph::find_backend(graph::backend_of(pattern));
     if (backend && backend->by_name) {
       user.libraries = call_by_name;
     } else if (!backend && pattern.tir) {
@@ -329,7 +316,7 @@ Pipeline ModelOptions::fusing_passes(bool is_placing) const {
   for (const std::string& file : composite) {
     bool is_known = true;
     for (const graph::FusionPattern& pattern : read_patterns(file, only_library())) {
-      const std::string name = backend_of(pattern);
+      const std::string name = graph::backend_of(pattern);
       const bool is_there = graph::find_backend(name) != nullptr;
       is_known &= is_there;
       if (is_there && !is_placing && pattern.pattern && names.insert(name).second)

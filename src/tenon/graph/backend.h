@@ -101,9 +101,9 @@ struct Backend {
 void register_backend(Backend backend);
 /// The same in place of one that is registered under its name. Who has that keeps it as it was.
 void replace_backend(Backend backend);
-/// Patterns of the user's for a back end that is registered, behind its own and instead of what
-/// was added before.
-void set_user_patterns(const std::string& name, std::vector<FusionPattern> patterns);
+/// The user's patterns, instead of all that were set before: those of `BACKEND.` come behind that
+/// back end's own. What belongs to no registered one is left out.
+void set_user_patterns(const std::vector<FusionPattern>& patterns);
 /// False where there was none.
 bool unregister_backend(const std::string& name);
 /// Null where there is none.

@@ -51,26 +51,38 @@ void register_backend(Backend backend) { add(std::move(backend), false); }
 
 void replace_backend(Backend backend) { add(std::move(backend), true); }
 
-void set_user_patterns(const std::string& name, std::vector<FusionPattern> patterns) {
-  Registry& all = registry();
-  Registered changed;
-  const std::lock_guard lock(all.mutex);
-  for (Registered& known : all.backends) {
-    if (known->name != name) continue;
-    Backend backend = *known;
-    const auto is_users = [](const FusionPattern& pattern) { return pattern.is_users; };
-    const bool had_some = std::any_of(backend.patterns.begin(), backend.patterns.end(), is_users);
-    if (!had_some && patterns.empty()) return;
-    std::erase_if(backend.patterns, is_users);
-    for (FusionPattern& pattern : patterns) {
-      pattern.is_users = true;
-      backend.patterns.push_back(std::move(pattern));
-    }
-    changed = std::make_shared<const Backend>(std::move(backend));
-    std::swap(known, changed);
-    return;
+// `backend` with the user's patterns that begin with its name in place of those it has; null where
+// it has none and gets none: its functions may be another language's, whose copies take its lock.
+static Registered with_user_patterns(const Backend& backend,
+                                     const std::vector<FusionPattern>& patterns) {
+  const auto is_users = [](const FusionPattern& pattern) { return pattern.is_users; };
+  const auto is_its = [&](const FusionPattern& pattern) {
+    return backend_of(pattern) == backend.name;
+  };
+  if (std::none_of(backend.patterns.begin(), backend.patterns.end(), is_users) &&
+      std::none_of(patterns.begin(), patterns.end(), is_its))
+    return nullptr;
+  auto changed = std::make_shared<Backend>(backend);
+  std::erase_if(changed->patterns, is_users);
+  for (const FusionPattern& pattern : patterns) {
+    if (!is_its(pattern)) continue;
+    FusionPattern& added = changed->patterns.emplace_back(pattern);
+    added.is_users = true;
+    // What the library's function takes is a question of its signature.
+    if (backend.by_name && added.pattern) added.check = fits_signature;
   }
-  throw CompileError(kBadBackend, {}, "there is no back end `{}` to add patterns to", name);
+  return changed;
+}
+
+void set_user_patterns(const std::vector<FusionPattern>& patterns) {
+  Registry& all = registry();
+  std::vector<Registered> replaced;
+  const std::lock_guard lock(all.mutex);
+  for (Registered& known : all.backends)
+    if (Registered changed = with_user_patterns(*known, patterns)) {
+      std::swap(known, changed);
+      replaced.push_back(std::move(changed));
+    }
 }
 
 bool unregister_backend(const std::string& name) {

@@ -434,5 +434,26 @@ TEST(Registry, NamesAreUniqueAndOrderedByPriority) {
   EXPECT_TRUE(unregister_backend("test_high"));
 }
 
+TEST(Registry, PatternsOfTheUserGoToTheBackEndsThatAreThere) {
+  const auto names = [] {
+    std::vector<std::string> out;
+    for (const FusionPattern& pattern : find_backend("test_here")->patterns)
+      out.push_back(pattern.name + (pattern.is_users ? " of the user" : ""));
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  Backend here;
+  here.name = "test_here";
+  here.patterns.push_back({.name = "test_here.own"});
+  register_backend(here);
+  set_user_patterns({{.name = "test_here.one"}, {.name = "test_gone.two"}});
+  EXPECT_EQ(names(), (Names{"test_here.own", "test_here.one of the user"}));
+  set_user_patterns({{.name = "test_here.three"}});
+  EXPECT_EQ(names(), (Names{"test_here.own", "test_here.three of the user"}));
+  set_user_patterns({});
+  EXPECT_EQ(names(), (Names{"test_here.own"}));
+  EXPECT_TRUE(unregister_backend("test_here"));
+}
+
 }  // namespace
 }  // namespace tenon::graph

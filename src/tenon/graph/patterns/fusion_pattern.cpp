@@ -9,6 +9,10 @@
 
 namespace tenon::graph {
 
+std::string backend_of(const FusionPattern& pattern) {
+  return pattern.name.substr(0, pattern.name.find('.'));
+}
+
 std::map<std::string, Value> annotated_values(const FusionPattern& pattern, const Match& match) {
   std::map<std::string, Value> out;
   for (const auto& [name, part] : pattern.annotations)

@@ -48,6 +48,8 @@ struct FusionPattern {
   bool is_users = false;  // the user's own: one that matches nothing is most likely a mistake
 };
 
+/// The name of the back end that the pattern belongs to.
+std::string backend_of(const FusionPattern& pattern);
 /// The parts of a match that the pattern's annotations name.
 std::map<std::string, Value> annotated_values(const FusionPattern& pattern, const Match& match);
 
