@@ -2,6 +2,7 @@
 // Scheduled kernels through the whole of kernel lowering and code generation.
 #include <chrono>
 #include <cmath>
+#include <functional>
 
 #include "run_program.h"
 #include "tenon/tir/elementary.h"
@@ -305,9 +306,7 @@ TEST(Lowering, LargeIntermediatesBecomeScratch) {
   EXPECT_EQ(allocations, 1);
 }
 
-// The arithmetic that code runs is the arithmetic on numbers, bit for bit.
-TEST(Lowering, ElementaryFunctionsEqualTheInterpretersBitForBit) {
-  if (!host().has_fma) GTEST_SKIP();
+std::vector<float> floats_of_all_sizes() {
   std::vector<float> in;
   for (float x = -110; x < 110; x += 0.173f) in.push_back(x);
   for (float x = 0x1.bcdp49f; x < 3e38f; x *= 5.37f) in.push_back(x);
@@ -315,32 +314,69 @@ TEST(Lowering, ElementaryFunctionsEqualTheInterpretersBitForBit) {
   in.push_back(INFINITY);
   in.push_back(-INFINITY);
   while (in.size() % 16) in.push_back(0.f);
+  return in;
+}
+
+// The arithmetic that code runs is the arithmetic on numbers, bit for bit.
+void expect_equal_bits(const std::function<Expr(const Expr&)>& code,
+                       const std::function<float(float)>& numbers) {
+  const std::vector<float> in = floats_of_all_sizes();
   const auto size = static_cast<int64_t>(in.size());
-  for (const char* name :
-       {"exp", "tanh", "erf", "sigmoid", "log", "sin", "tan", "atan", "log1p", "exp2"}) {
-    const IntrinsicId id = find_intrinsic(name)->id;
-    auto x = buffer("x", {n(size)}), y = buffer("y", {n(size)});
-    auto io = var("io"), i = var("i"), vi = var("vi");
-    Stmt body =
-        loop(io, size / 16, ForKind::kSerial,
-             loop(i, 16, ForKind::kVectorized,
-                  block("f", {{vi, n(size), io * 16 + i}}, y, {vi}, call(id, {load(x, {vi})}))));
-    const auto program = load(lower(program_of(function({x, y}, {}, body, true)), host()));
-    std::vector<Bytes> buffers;
-    buffers.emplace_back(in);
-    buffers.emplace_back(in.size() * 4);
-    Host host;
-    ASSERT_EQ(run(*program, host, buffers), 0);
-    const auto out = buffers[1].as<float>();
-    for (size_t j = 0; j < in.size(); ++j) {
-      const float want = elementary(id, in[j]);
-      if (std::isnan(want)) {
-        EXPECT_TRUE(std::isnan(out[j])) << name << "(" << in[j] << ")";
-      } else {
-        ASSERT_EQ(out[j], want) << name << "(" << in[j] << ")";
-      }
+  auto x = buffer("x", {n(size)}), y = buffer("y", {n(size)});
+  auto io = var("io"), i = var("i"), vi = var("vi");
+  Stmt body = loop(io, size / 16, ForKind::kSerial,
+                   loop(i, 16, ForKind::kVectorized,
+                        block("f", {{vi, n(size), io * 16 + i}}, y, {vi}, code(load(x, {vi})))));
+  const auto program = load(lower(program_of(function({x, y}, {}, body, true)), host()));
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(in);
+  buffers.emplace_back(in.size() * 4);
+  Host host;
+  ASSERT_EQ(run(*program, host, buffers), 0);
+  const auto out = buffers[1].as<float>();
+  for (size_t j = 0; j < in.size(); ++j) {
+    const float want = numbers(in[j]);
+    if (std::isnan(want)) {
+      EXPECT_TRUE(std::isnan(out[j])) << in[j];
+    } else {
+      ASSERT_EQ(out[j], want) << in[j];
     }
   }
+}
+
+TEST(Lowering, ElementaryFunctionsEqualTheInterpretersBitForBit) {
+  if (!host().has_fma) GTEST_SKIP();
+  for (const char* name :
+       {"exp", "tanh", "erf", "sigmoid", "log", "sin", "tan", "atan", "log1p", "exp2"}) {
+    SCOPED_TRACE(name);
+    const IntrinsicId id = find_intrinsic(name)->id;
+    expect_equal_bits([&](const Expr& x) { return call(id, {x}); },
+                      [&](float x) { return elementary(id, x); });
+  }
+}
+
+TEST(Lowering, FunctionsAreJoinedWithWhatTheyAreAddedToAndMultipliedWith) {
+  if (!host().has_fma) GTEST_SKIP();
+  const auto constant = [](double value) { return imm(kFloat32, value); };
+  const auto erf = [](const Expr& x) { return call(IntrinsicId::kErf, {x}); };
+  const auto tanh = [](const Expr& x) { return call(IntrinsicId::kTanh, {x}); };
+  expect_equal_bits([&](const Expr& x) { return constant(1) + erf(x); },
+                    [](float x) { return one_plus_erf(x, 1); });
+  expect_equal_bits([&](const Expr& x) { return erf(x / constant(1.25)) + constant(1); },
+                    [](float x) { return one_plus_erf(x, 0.8); });
+  expect_equal_bits([&](const Expr& x) { return constant(1) + erf(constant(1.75) * x); },
+                    [](float x) { return one_plus_erf(x, 1.75); });
+  // The scale is 1 where that of the argument does not go into the constants.
+  expect_equal_bits([&](const Expr& x) { return constant(1) + erf(constant(-2) * x); },
+                    [](float x) { return one_plus_erf(-2 * x, 1); });
+  expect_equal_bits([&](const Expr& x) { return constant(1) + tanh(x); },
+                    [](float x) { return logistic(x, -2, 2); });
+  expect_equal_bits([&](const Expr& x) { return x * constant(0.5) * (constant(1) + tanh(x)); },
+                    [](float x) { return logistic(x, -2, x); });
+  expect_equal_bits([&](const Expr& x) { return (tanh(x) + constant(1)) * (x - constant(3)); },
+                    [](float x) { return logistic(x, -2, (x - 3) * 2); });
+  expect_equal_bits([&](const Expr& x) { return call(IntrinsicId::kSigmoid, {x}) * x; },
+                    [](float x) { return logistic(x, -1, x); });
 }
 
 // Remainders and quarter turns of float64, whose steps differ where nothing joins products and

@@ -7,7 +7,9 @@
 
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace tenon::tir {
@@ -181,6 +183,75 @@ TEST(Sigmoid, IsAccurateInAbsoluteTerms) {
     EXPECT_NEAR(elementary(IntrinsicId::kSigmoid, x), want, 1e-7);
   }
   EXPECT_TRUE(std::isnan(elementary(IntrinsicId::kSigmoid, std::nanf(""))));
+}
+
+// Largest errors of `computed` above and below 0 against `wanted`, in units of 2^-23.
+std::pair<double, double> errors_of(const std::function<float(float)>& computed,
+                                    const std::function<double(double)>& wanted) {
+  std::pair<double, double> worst{0, 0};
+  for (uint64_t bits = 0; bits <= 0xffffffff; bits += 19997) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    const float got = computed(x);
+    EXPECT_EQ(std::isnan(got), std::isnan(x)) << x;
+    if (std::isnan(x)) continue;
+    double& of_sign = std::signbit(x) ? worst.second : worst.first;
+    of_sign = std::max(of_sign, std::fabs(got - wanted(x)) * 0x1p23);
+  }
+  return worst;
+}
+
+TEST(OnePlusErf, IsAsAccurateAsTheSum) {
+  for (const double scale : {1.0, std::sqrt(0.5), 1 / 1.4142135, 0.01, 30.0}) {
+    const auto wanted = [&](double x) { return std::erfc(-x * scale); };
+    const auto joined = errors_of([&](float x) { return one_plus_erf(x, scale); }, wanted);
+    const auto summed = errors_of(
+        [&](float x) { return 1 + elementary(IntrinsicId::kErf, x * static_cast<float>(scale)); },
+        wanted);
+    EXPECT_LE(joined.first, 1.17) << scale;
+    EXPECT_LE(joined.second, 0.65) << scale;
+    EXPECT_LE(joined.first, summed.first + 0.2) << scale;
+    EXPECT_LE(joined.second, summed.second + 0.2) << scale;
+  }
+  for (const float x : {7.1f, 100.f, 3e38f, std::numeric_limits<float>::infinity()}) {
+    EXPECT_EQ(one_plus_erf(x, 1), 2.f) << x;
+    EXPECT_EQ(one_plus_erf(-x, 1), 0.f) << x;
+  }
+  EXPECT_EQ(one_plus_erf(0.f, 1), 1.f);
+  EXPECT_EQ(one_plus_erf(-0.f, 1), 1.f);
+}
+
+TEST(OnePlusTanh, IsAccurateDownToItsEnd) {
+  double worst = 0;
+  float at = 0;
+  for (uint64_t bits = 0; bits <= 0xffffffff; bits += 19997) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    if (!(x >= -43.6f) || std::isinf(x)) continue;
+    const double want = 2 / (1 + std::exp(-2 * static_cast<double>(x)));
+    const double error = std::fabs(logistic(x, -2, 2) - want) / ulp_of(static_cast<float>(want));
+    if (error > worst) {
+      worst = error;
+      at = x;
+    }
+  }
+  EXPECT_LE(worst, 2.4) << at;
+  for (const float x : {-43.7f, -1e30f, -std::numeric_limits<float>::infinity()})
+    EXPECT_EQ(logistic(x, -2, 2), 0.f);
+  EXPECT_EQ(logistic(std::numeric_limits<float>::infinity(), -2, 2), 2.f);
+  EXPECT_TRUE(std::isnan(logistic(std::nanf(""), -2, 2)));
+}
+
+TEST(Exp, EndsInDenormalNumbersAndZero) {
+  for (float x = -110; x < -86; x += 0.00731f) {
+    const double want = std::exp(static_cast<double>(x));
+    EXPECT_NEAR(elementary(IntrinsicId::kExp, x), want, 1.1 * ulp_of(static_cast<float>(want)))
+        << x;
+  }
+  for (const float x :
+       {-104.f, -150.f, -175.5f, -176.5f, -1e4f, -3e38f, -std::numeric_limits<float>::infinity()})
+    EXPECT_EQ(elementary(IntrinsicId::kExp, x), 0.f) << x;
+  for (const double x :
+       {-746.0, -1000.0, -1417.5, -1418.5, -1e300, -std::numeric_limits<double>::infinity()})
+    EXPECT_EQ(elementary(IntrinsicId::kExp, x), 0.0) << x;
 }
 
 TEST(Sigmoid, IsAccurateDownToItsEnd) {

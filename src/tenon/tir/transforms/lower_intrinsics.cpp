@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tenon/ir/visit.h"
 #include "tenon/support/target.h"
 #include "tenon/tir/elementary.h"
 #include "tenon/tir/narrow_types.h"
@@ -54,6 +55,59 @@ static Expr dot_product(const Expr& left, const Expr& right) {
   return make<Let>(a, left, make<Let>(b, right, sum));
 }
 
+/// What `expr` multiplies by a constant above 0, and that constant; otherwise `expr` and 1.
+static std::pair<Expr, double> factor_of(const Expr& expr) {
+  const auto* op = expr.as<Binary>();
+  if (!op) return {expr, 1};
+  const auto left = as_float(op->lhs), right = as_float(op->rhs);
+  double factor = 0;
+  if (op->op == BinaryOp::kDiv && right && *right > 0) factor = 1 / *right;
+  if (op->op == BinaryOp::kMul && (left || right)) factor = left ? *left : *right;
+  // Far from 1 the steps' constants would leave the type.
+  if (!(factor > 1e-3 && factor < 1e3)) return {expr, 1};
+  return {op->op == BinaryOp::kMul && left ? op->rhs : op->lhs, factor};
+}
+
+/// The argument of function `id` where `expr` is 1 + id(argument), else null.
+static Expr one_plus(IntrinsicId id, const Expr& expr) {
+  const auto* sum = expr.as<Binary>();
+  if (!sum || sum->op != BinaryOp::kAdd) return {};
+  const bool is_left = as_float(sum->lhs) == 1.0;
+  if (!is_left && as_float(sum->rhs) != 1.0) return {};
+  const auto* call = (is_left ? sum->rhs : sum->lhs).as<Call>();
+  return call && call->op && call->is(id) ? call->arg(0) : Expr();
+}
+
+static Expr doubled(const Expr& expr) {
+  const auto* op = expr.as<Binary>();
+  const auto factor = op && op->op == BinaryOp::kMul ? as_float(op->rhs) : std::nullopt;
+  if (!factor) return expr * imm(expr->dtype, 2.0);
+  return *factor == 0.5 ? op->lhs : op->lhs * imm(expr->dtype, 2 * *factor);
+}
+
+/// 1 + erf(x), 1 + tanh(x), a * sigmoid(x), a * (1 + tanh(x)): what GELU and SiLU are made of. Beside the
+/// 1 nothing is lost where the function is near 0, so that one range of arguments does where it has two
+/// by itself; and a quotient has its numerator for nothing.
+static std::optional<Expr> joined(const Expr& expr, const ElementaryOptions& options) {
+  const auto* op = expr.as<Binary>();
+  if (!op || op->dtype.element() != kFloat32) return std::nullopt;
+  if (const Expr argument = one_plus(IntrinsicId::kErf, expr)) {
+    const auto [x, scale] = factor_of(argument);
+    return one_plus_erf(x, scale, options);
+  }
+  if (const Expr x = one_plus(IntrinsicId::kTanh, expr))
+    return logistic(x, -2, imm(op->dtype, 2.0), options);
+  if (op->op != BinaryOp::kMul) return std::nullopt;
+  for (const auto& [a, function] : {std::pair(op->lhs, op->rhs), std::pair(op->rhs, op->lhs)}) {
+    const auto* call = function.as<Call>();
+    if (call && call->op && call->is(IntrinsicId::kSigmoid))
+      return logistic(call->arg(0), -1, a, options);
+    if (const Expr x = one_plus(IntrinsicId::kTanh, function))
+      return logistic(x, -2, doubled(a), options);
+  }
+  return std::nullopt;
+}
+
 static std::optional<Expr> lowered(const Expr& expr, const ElementaryOptions& options,
                                    bool has_dot_products) {
   if (const auto* op = expr.as<Binary>(); op && op->dtype.is_float()) {
@@ -73,6 +127,35 @@ static std::optional<Expr> lowered(const Expr& expr, const ElementaryOptions& op
   return elementary(call->op->id, args, options);
 }
 
+namespace {
+
+class IntrinsicLowering final : public Rewriter {
+ public:
+  IntrinsicLowering(const ElementaryOptions& options, bool has_dot_products)
+      : options_(options), has_dot_products_(has_dot_products) {}
+
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    // Before the functions in it are arithmetic.
+    if (node.as<Binary>())
+      if (const auto both = joined(ref_to(node.as<ExprNode>()), options_))
+        return rewrite_members(*both);
+    const NodePtr next = rewrite_members(node);
+    const auto* expr = next ? next.as<ExprNode>() : nullptr;
+    if (!expr) return next;
+    // What it computes with wider types may be an elementary function of them.
+    if (const auto wide = without_narrow_arithmetic(ref_to(expr))) return rewrite(*wide);
+    const auto replacement = lowered(ref_to(expr), options_, has_dot_products_);
+    return replacement ? NodePtr(*replacement) : next;
+  }
+
+ private:
+  ElementaryOptions options_;
+  bool has_dot_products_;
+};
+
+}  // namespace
+
 IRModule lower_intrinsics(IRModule module) {
   ElementaryOptions options;
   bool has_dot_products = true;
@@ -82,15 +165,7 @@ IRModule lower_intrinsics(IRModule module) {
     has_dot_products = target.dot_products() != DotProducts::kNone;
   }
   return map_kernels(std::move(module), [&](const Ref<PrimFunc>& function) {
-    const std::function<std::optional<NodePtr>(const NodePtr&)> lower =
-        [&](const NodePtr& node) -> std::optional<NodePtr> {
-      const auto* expr = node.as<ExprNode>();
-      if (!expr) return std::nullopt;
-      // What it computes with wider types may be an elementary function of them.
-      if (const auto wide = without_narrow_arithmetic(ref_to(expr))) return rewrite(*wide, lower);
-      return lowered(ref_to(expr), options, has_dot_products);
-    };
-    return rewrite(function, lower);
+    return IntrinsicLowering(options, has_dot_products)(function);
   });
 }
 
