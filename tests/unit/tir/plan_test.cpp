@@ -457,15 +457,31 @@ TEST(Plan, VectorsThatOnlyOneDividesAreTilesOfTwoWidths) {
     std::string text;
     for (const BlockPlan& plan : plans_of(testing::conv(conv), target))
       for (const TilePlan& nest : plan.tiles)
-        text += fmt::format("{} of {}, ", nest.tile().vectors, nest.n.back().extent);
+        text += fmt::format("{} of {}, ", nest.tile().vectors,
+                            nest.n.empty() ? 1 : nest.n.back().extent);
     return text;
   };
   EXPECT_EQ(widths(256, k512), "4 of 16, ");
   EXPECT_EQ(widths(17 * 16, k512), "4 of 8, 3 of 9, ");
   EXPECT_EQ(widths(11 * 8, k256), "3 of 9, 2 of 2, ");
-  // Five fit a tile; two nests save less than they cost. Rows of padding are made in one nest.
+  // Five fit a tile; two nests save less than they cost.
   EXPECT_EQ(widths(5 * 16, k512), "5 of 5, ");
-  EXPECT_EQ(widths(17 * 16, k512, 3), "1 of 17, ");
+  EXPECT_EQ(widths(17 * 16, k512, 3), "2 of 16, 1 of 1, ");
+}
+
+// A panel of five vectors is 720 KB, and tiles that wide have two columns: from beyond the second cache it
+// would come slower than they use it up.
+TEST(Plan, WindowsHaveNarrowerPanelsWhereTheSecondCacheIsSmall) {
+  const auto widths = [](const char* target) {
+    testing::Conv conv{512, 65 * 8, 8, 8, 3};
+    conv.v = 8;
+    std::string text;
+    for (const BlockPlan& plan : plans_of(testing::conv(conv), target))
+      for (const TilePlan& nest : plan.tiles) text += fmt::format("{} ", nest.tile().vectors);
+    return text;
+  };
+  EXPECT_EQ(widths("llvm -mcpu=haswell -l2=524288"), "3 2 ");
+  EXPECT_EQ(widths("llvm -mcpu=haswell -l2=4194304"), "5 ");
 }
 
 // Three panels leave one of two threads waiting: rows are tasks, too, and those of a last tile that is

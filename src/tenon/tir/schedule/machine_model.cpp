@@ -2,6 +2,7 @@
 #include "tenon/tir/schedule/machine_model.h"
 
 #include <cmath>
+#include <limits>
 
 namespace tenon::tir {
 
@@ -14,6 +15,7 @@ static constexpr MachineModel kThirtyTwoRegisters{
     .lone_broadcast_outputs = 28,
     .lone_broadcast_cycles = 0,
     .interleaved_vectors = 4,
+    .l3_bytes_per_cycle = std::numeric_limits<double>::infinity(),
     .window_accumulators = 8,
     .panels_l2_quarters = 3,
 };

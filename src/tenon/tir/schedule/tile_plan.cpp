@@ -284,10 +284,11 @@ class Planner {
   }
 
   // Whether vectors may be cut into tiles of two widths, each a nest of its own. Rows of padding that a
-  // window reads are made in one nest.
+  // window reads are made in one nest, where it has one panel: for several they are in a pass of their own.
   bool may_leave_vectors() const {
-    return nest_.leaves_vectors && !nest_.roles.window && !plan_.vectors_along_lane &&
-           !plan_.n.empty() && plan_.n.back().extent > 1;
+    return nest_.leaves_vectors && !plan_.vectors_along_lane && !plan_.n.empty() &&
+           plan_.n.back().extent > 1 &&
+           (!nest_.roles.window || plan_.tile().vectors < problem_.vectors);
   }
 
   // Where tiles of a number of vectors are narrow that divides them all, as of a prime number: parts that

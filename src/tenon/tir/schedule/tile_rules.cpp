@@ -37,9 +37,14 @@ double step_cycles(int64_t pixels, int64_t vectors, const TileProblem& problem,
   // knows may be shorter than is assumed.
   const bool is_far = problem.width > 0 && problem.width * problem.height > 1 &&
                       bytes * static_cast<double>(problem.steps) > target.l1_bytes;
+  // Of windows, whose sums are not cut into chunks: a panel that is not fetched ahead, as it is too large.
+  const bool is_beyond = is_far && problem.window &&
+                         bytes * static_cast<double>(problem.steps) >
+                             static_cast<double>(target.l2_bytes * model.panels_l2_quarters) / 8;
   double cycles = std::max({n / model.fmas_per_cycle, loads / model.loads_per_cycle,
                             (n + loads + 1) / model.issues_per_cycle, model.fma_latency,
-                            is_far ? bytes / model.l2_bytes_per_cycle : 0}) +
+                            is_far ? bytes / model.l2_bytes_per_cycle : 0,
+                            is_beyond ? bytes / model.l3_bytes_per_cycle : 0}) +
                   model.load_cycles * loads + weight * static_cast<double>(vectors);
   if (n > model.crowded_accumulators) cycles += model.crowded_cycles * n;
   if (vectors == 1) cycles += model.lone_broadcast_cycles * n;
