@@ -156,12 +156,16 @@ TEST(Plan, HasTheTileThatTheLayoutPacksFor) {
               const bool planar = layout.kind == ConvLayout::Kind::kPlanarInput;
               const Ref<PrimFunc> function =
                   planar ? testing::planar_conv(conv) : testing::conv(conv);
-              for (const BlockPlan& plan : plans_of(function, text))
-                for (const TilePlan& tiles : plan.tiles)
-                  EXPECT_EQ(str(tiles.tile()), str(layout.tile))
-                      << text << ": " << in << " to " << out << " channels of " << size << "x"
-                      << size << ", kernel " << kernel << ", stride " << stride << "\n"
-                      << str(plan);
+              const auto said = [&](const BlockPlan& plan) {
+                return fmt::format("{}: {} to {} channels of {} x {}, kernel {}, stride {}\n{}",
+                                   text, in, out, size, size, kernel, stride, str(plan));
+              };
+              for (const BlockPlan& plan : plans_of(function, text)) {
+                // Tiles of two widths are of weights in no panels.
+                if (plan.tiles.size() > 1) EXPECT_EQ(layout.weight_group, 1) << said(plan);
+                if (plan.tiles.size() == 1)
+                  EXPECT_EQ(str(plan.tiles[0].tile()), str(layout.tile)) << said(plan);
+              }
             }
   }
 }
@@ -469,19 +473,20 @@ TEST(Plan, VectorsThatOnlyOneDividesAreTilesOfTwoWidths) {
   EXPECT_EQ(widths(17 * 16, k512, 3), "2 of 16, 1 of 1, ");
 }
 
-// A panel of five vectors is 720 KB, and tiles that wide have two columns: from beyond the second cache it
-// would come slower than they use it up.
-TEST(Plan, WindowsHaveNarrowerPanelsWhereTheSecondCacheIsSmall) {
-  const auto widths = [](const char* target) {
-    testing::Conv conv{512, 65 * 8, 8, 8, 3};
-    conv.v = 8;
-    std::string text;
-    for (const BlockPlan& plan : plans_of(testing::conv(conv), target))
-      for (const TilePlan& nest : plan.tiles) text += fmt::format("{} ", nest.tile().vectors);
-    return text;
-  };
-  EXPECT_EQ(widths("llvm -mcpu=haswell -l2=524288"), "3 2 ");
-  EXPECT_EQ(widths("llvm -mcpu=haswell -l2=4194304"), "5 ");
+// 125 vectors are tiles of five, of two columns, where the weights are in panels of five. The layout leaves
+// them in single vectors, as 41 tiles of three and one of two are faster; a row of outputs stays in panels.
+TEST(Plan, LayoutsLeaveVectorsThatAreTilesOfTwoWidths) {
+  ConvShape shape;
+  shape.in_channels = 512;
+  shape.out_channels = 1000;
+  shape.out_height = shape.out_width = 13;
+  const Target target = parse_target(k256);
+  EXPECT_EQ(choose_conv_layout(shape, target).weight_group, 1);
+  shape.out_height = shape.out_width = 1;
+  EXPECT_EQ(choose_conv_layout(shape, target).weight_group, 5);
+  shape.out_height = shape.out_width = 13;
+  shape.out_channels = 1024;
+  EXPECT_EQ(choose_conv_layout(shape, target).weight_group, 2);
 }
 
 // Three panels leave one of two threads waiting: rows are tasks, too, and those of a last tile that is

@@ -43,8 +43,13 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
   problem.vectors = ceil_div(group_out, lanes);
   problem.stride = shape.stride_width;
   problem.window = window > 1;
-  layout.tile = choose_tile(problem, target).tile;
-  layout.weight_group = layout.tile.vectors;
+  const TileChoice choice = choose_tile(problem, target);
+  layout.tile = choice.tile;
+  layout.weight_group = choice.tile.vectors;
+  // Panels of two widths are not one group's multiples.
+  if (groups == 1 && problem.height * problem.width > 1 &&
+      even_vectors(problem, choice, target) > 0)
+    layout.weight_group = 1;
   return layout;
 }
 

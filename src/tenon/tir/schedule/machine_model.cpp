@@ -2,7 +2,6 @@
 #include "tenon/tir/schedule/machine_model.h"
 
 #include <cmath>
-#include <limits>
 
 namespace tenon::tir {
 
@@ -15,7 +14,7 @@ static constexpr MachineModel kThirtyTwoRegisters{
     .lone_broadcast_outputs = 28,
     .lone_broadcast_cycles = 0,
     .interleaved_vectors = 4,
-    .l3_bytes_per_cycle = std::numeric_limits<double>::infinity(),
+    .l2_bytes_per_cycle = 30,
     .window_accumulators = 8,
     .panels_l2_quarters = 3,
 };

@@ -63,11 +63,9 @@ struct MachineModel {
   /// tiles, of 32 KiB. [conv]
   int64_t near_weight_bytes = 20 * 1024;
   /// Bytes of weights that come from the second cache in a cycle. [a 1 x 1 convolution of stride 2 to 2048 channels
-  /// of 7 x 7: tiles of 4 and 3 columns by 4 vectors, 36 bytes, took 1.19 times as long as 7 by 2]
-  double l2_bytes_per_cycle = 30;
-  /// And beyond it. [Zen 3, 512 KB: 3 x 3 / 2 of 512 to 520 channels, in tiles of 2 columns by 5 vectors 17
-  /// bytes; with 32 registers not measured]
-  double l3_bytes_per_cycle = 16;
+  /// of 7 x 7 with 32 registers: tiles of 4 and 3 columns by 4 vectors, 36 bytes, took 1.19 times as long as 7 by 2;
+  /// Zen 3: 512 to 1000 channels of 13 x 13 in tiles of 2 columns by 5 vectors 27 bytes]
+  double l2_bytes_per_cycle = 26;
   /// Accumulators beyond which each costs `crowded_cycles` more: the unrolled body no longer fits the
   /// cache of decoded instructions. [conv], fitted
   double crowded_accumulators = 28;

@@ -283,33 +283,14 @@ class Planner {
     }
   }
 
-  // Whether vectors may be cut into tiles of two widths, each a nest of its own. Rows of padding that a
-  // window reads are made in one nest, where it has one panel: for several they are in a pass of their own.
+  // Whether vectors may be cut into tiles of two widths, each a nest of its own.
   bool may_leave_vectors() const {
     return nest_.leaves_vectors && !plan_.vectors_along_lane && !plan_.n.empty() &&
-           plan_.n.back().extent > 1 &&
-           (!nest_.roles.window || plan_.tile().vectors < problem_.vectors);
+           plan_.n.back().extent > 1;
   }
 
-  // Where tiles of a number of vectors are narrow that divides them all, as of a prime number: parts that
-  // differ by one vector, the wider ones and the others in a nest each.
   void leave_vectors() {
-    if (!may_leave_vectors()) return;
-    double least = plan_.choice.cycles * model_.two_widths_share;
-    const int64_t most = std::min(model_.most_vectors, problem_.most_vectors);
-    for (int64_t vectors = 2; vectors <= std::min(most, problem_.vectors - 1); ++vectors) {
-      const auto parts = balanced_parts(problem_.vectors, vectors);
-      if (parts.size() < 2) continue;
-      double cycles = 0;
-      for (const auto& [size, count] : parts) {
-        TileProblem part = problem_;
-        part.vectors = size * count;
-        cycles += choose_tile(part, target_).cycles;
-      }
-      if (cycles >= least) continue;
-      least = cycles;
-      plan_.even_vectors = parts[0].first * parts[0].second;
-    }
+    if (may_leave_vectors()) plan_.even_vectors = even_vectors(problem_, plan_.choice, target_);
   }
 
   // A tile that was given; the model's own is its runner-up.

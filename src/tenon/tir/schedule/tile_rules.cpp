@@ -37,14 +37,9 @@ double step_cycles(int64_t pixels, int64_t vectors, const TileProblem& problem,
   // knows may be shorter than is assumed.
   const bool is_far = problem.width > 0 && problem.width * problem.height > 1 &&
                       bytes * static_cast<double>(problem.steps) > target.l1_bytes;
-  // Of windows, whose sums are not cut into chunks: a panel that is not fetched ahead, as it is too large.
-  const bool is_beyond = is_far && problem.window &&
-                         bytes * static_cast<double>(problem.steps) >
-                             static_cast<double>(target.l2_bytes * model.panels_l2_quarters) / 8;
   double cycles = std::max({n / model.fmas_per_cycle, loads / model.loads_per_cycle,
                             (n + loads + 1) / model.issues_per_cycle, model.fma_latency,
-                            is_far ? bytes / model.l2_bytes_per_cycle : 0,
-                            is_beyond ? bytes / model.l3_bytes_per_cycle : 0}) +
+                            is_far ? bytes / model.l2_bytes_per_cycle : 0}) +
                   model.load_cycles * loads + weight * static_cast<double>(vectors);
   if (n > model.crowded_accumulators) cycles += model.crowded_cycles * n;
   if (vectors == 1) cycles += model.lone_broadcast_cycles * n;
@@ -149,6 +144,28 @@ TileChoice choose_tile(const TileProblem& problem, const Target& target) {
     }
   }
   return choice;
+}
+
+int64_t even_vectors(const TileProblem& problem, const TileChoice& choice, const Target& target) {
+  const MachineModel& model = machine_model(target);
+  if (problem.window && choice.tile.vectors == problem.vectors) return 0;
+  double least = choice.cycles * model.two_widths_share;
+  const int64_t most = std::min(model.most_vectors, problem.most_vectors);
+  int64_t even = 0;
+  for (int64_t vectors = 2; vectors <= std::min(most, problem.vectors - 1); ++vectors) {
+    const auto parts = balanced_parts(problem.vectors, vectors);
+    if (parts.size() < 2) continue;
+    double cycles = 0;
+    for (const auto& [size, count] : parts) {
+      TileProblem part = problem;
+      part.vectors = size * count;
+      cycles += choose_tile(part, target).cycles;
+    }
+    if (cycles >= least) continue;
+    least = cycles;
+    even = parts[0].first * parts[0].second;
+  }
+  return even;
 }
 
 int64_t widest_divisor(int64_t n, int64_t most) {

@@ -65,7 +65,13 @@ struct TileChoice {
 /// The cheapest tile for the target's registers. Deterministic; ties go to more columns.
 TileChoice choose_tile(const TileProblem& problem, const Target& target);
 
-/// The same for windows over channels: enough accumulators to hide the latency of an addition.
+/// Where tiles of a number of vectors are narrow, or few, that divides them all, as of a prime number: how many
+/// vectors are in the wider of two widths of tiles that differ by one vector, each a nest of its own. 0
+/// where the two would not be faster than `choice`, and for a window whose one panel has its rows of padding
+/// in the nest.
+int64_t even_vectors(const TileProblem& problem, const TileChoice& choice, const Target& target);
+
+/// The cheapest tile for windows over channels: enough accumulators to hide the latency of an addition.
 /// Columns that divide the width are preferred: the tiles are then one nest, into which rows of
 /// padding can be copied.
 Tile choose_window_tile(const TileProblem& problem, const Target& target);
