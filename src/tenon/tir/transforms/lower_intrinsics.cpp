@@ -140,7 +140,7 @@ class IntrinsicLowering final : public Rewriter {
     if (node.as<Binary>())
       if (const auto both = joined(ref_to(node.as<ExprNode>()), options_))
         return rewrite_members(*both);
-    const NodePtr next = rewrite_members(node);
+    NodePtr next = rewrite_members(node);
     const auto* expr = next ? next.as<ExprNode>() : nullptr;
     if (!expr) return next;
     // What it computes with wider types may be an elementary function of them.
