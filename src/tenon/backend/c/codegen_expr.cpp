@@ -270,6 +270,8 @@ Text FunctionCodegen::binary(const Binary& op) {
                         __builtin_ctzll(static_cast<uint64_t>(*divisor))),
             Text::kAny};
   }
+  // Sums of floats are taken in their order: `x + (y - z)` is no `x + y - z`.
+  if (dtype.is_float() && op.op == BinaryOp::kAdd) b = {b.at(Text::kProduct), Text::kProduct};
   // `x + -3` reads `x - 3`.
   if (traits.index && op.op == BinaryOp::kAdd && divisor && *divisor < 0 && *divisor > -(1 << 30))
     return {fmt::format("{} - {}", a.at(Text::kSum), -*divisor), Text::kSum};
