@@ -298,6 +298,7 @@ void schedule_product(Schedule& schedule, const BlockRV& block, const Target& ta
   const Ref<Block> node = schedule.get(block);
   std::vector<LoopRV> own = whole.own;
   remove_step_loops(schedule, block, own);
+  if (!whole.reduce) illegal(node->origin, "block `{}` sums up one term", block.name);
   // The weights are the operand that moves with both.
   const LinearAccess* weights = nullptr;
   for (const LinearAccess& load : whole.accesses.loads)
