@@ -46,7 +46,7 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
   const TileChoice choice = choose_tile(problem, target);
   layout.tile = choice.tile;
   layout.weight_group = choice.tile.vectors;
-  // Panels of two widths are not one group's multiples.
+  // The weights of two widths have no common panel: they stay single vectors.
   if (groups == 1 && problem.height * problem.width > 1 &&
       even_vectors(problem, choice, target) > 0)
     layout.weight_group = 1;

@@ -65,10 +65,10 @@ struct TileChoice {
 /// The cheapest tile for the target's registers. Deterministic; ties go to more columns.
 TileChoice choose_tile(const TileProblem& problem, const Target& target);
 
-/// Where tiles of a number of vectors are narrow, or few, that divides them all, as of a prime number: how many
-/// vectors are in the wider of two widths of tiles that differ by one vector, each a nest of its own. 0
-/// where the two would not be faster than `choice`, and for a window whose one panel has its rows of padding
-/// in the nest.
+/// Tiles of two widths, which differ by one vector, each width in a nest of its own: for numbers of vectors
+/// that have no good divisor, such as primes. `choice` is the best tile of one width.
+/// \returns how many of the vectors are in the wider tiles; 0 where two widths are not faster than `choice`.
+/// Also 0 for a window with one panel: its rows of padding are made in the nest, and cannot be for two.
 int64_t even_vectors(const TileProblem& problem, const TileChoice& choice, const Target& target);
 
 /// The cheapest tile for windows over channels: enough accumulators to hide the latency of an addition.

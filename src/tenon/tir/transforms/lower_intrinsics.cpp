@@ -55,7 +55,7 @@ static Expr dot_product(const Expr& left, const Expr& right) {
   return make<Let>(a, left, make<Let>(b, right, sum));
 }
 
-/// What `expr` multiplies by a constant above 0, and that constant; otherwise `expr` and 1.
+/// x and c where `expr` is x * c or x / (1 / c), for a constant c above 0; otherwise `expr` and 1.
 static std::pair<Expr, double> factor_of(const Expr& expr) {
   const auto* op = expr.as<Binary>();
   if (!op) return {expr, 1};
@@ -85,9 +85,10 @@ static Expr doubled(const Expr& expr) {
   return *factor == 0.5 ? op->lhs : op->lhs * imm(expr->dtype, 2 * *factor);
 }
 
-/// 1 + erf(x), 1 + tanh(x), a * sigmoid(x), a * (1 + tanh(x)): what GELU and SiLU are made of. Beside the
-/// 1 nothing is lost where the function is near 0, so that one range of arguments does where it has two
-/// by itself; and a quotient has its numerator for nothing.
+/// 1 + erf(x), 1 + tanh(x), a * sigmoid(x), a * (1 + tanh(x)), of which GELU and SiLU consist, as one
+/// function each. erf and tanh need a second polynomial for small arguments, where their results are
+/// small; the sum with 1 rounds these digits away. A factor `a` is the numerator of a division that
+/// is there anyway.
 static std::optional<Expr> joined(const Expr& expr, const ElementaryOptions& options) {
   const auto* op = expr.as<Binary>();
   if (!op || op->dtype.element() != kFloat32) return std::nullopt;
