@@ -119,19 +119,18 @@ struct ComparesOfAbsoluteValues : llvm::PassInfoMixin<ComparesOfAbsoluteValues> 
   }
 };
 
-/// Loop strength reduction of LLVM's code generation does not run: function_passes say where it
-/// does.
-struct NoLateReduction : llvm::OptPassGate {
-  bool shouldRunPass(const llvm::StringRef name, llvm::StringRef) override {
-    return name != "Loop Strength Reduction";
+/// LLVM's code generation without loop strength reduction, of which function_passes say where it
+/// runs: a pass that is skipped later still has its analyses made.
+class CodeGenPasses final : public llvm::legacy::PassManager {
+ public:
+  void add(llvm::Pass* pass) override {
+    const llvm::StringRef name = pass->getPassName();
+    if (name == "Loop Strength Reduction" || name == "Canonicalize Freeze Instructions in Loops")
+      delete pass;  // a manager owns what it is given
+    else
+      llvm::legacy::PassManager::add(pass);
   }
-  bool isEnabled() const override { return true; }
 };
-
-llvm::OptPassGate& no_late_reduction() {
-  static NoLateReduction gate;  // has no state
-  return gate;
-}
 
 void add_inst_combine(llvm::FunctionPassManager& passes) {
   passes.addPass(ComparesOfAbsoluteValues());
@@ -270,7 +269,7 @@ static std::string emit(llvm::Module& module, llvm::TargetMachine& machine,
                         llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
+  CodeGenPasses passes;
   const bool unsupported = machine.addPassesToEmitFile(passes, stream, nullptr, type);
   check(!unsupported, "LLVM cannot write this kind of file");
   passes.run(module);
@@ -288,7 +287,7 @@ CompiledProgram compile(const IRModule& lowered, const Target& target,
   std::vector<std::string> objects(facts.parts);
   for_each_in_parallel(facts.parts, [&](size_t part) {
     llvm::LLVMContext context;  // is for one thread, as is the machine
-    context.setOptPassGate(no_late_reduction());
+    context.setDiscardValueNames(true);  // nobody reads them in an object
     const auto machine = target_machine(target, options.optimize);
     ModuleCodegen codegen(facts, part, context);
     const std::unique_ptr<llvm::Module> module = codegen.run();
@@ -314,7 +313,6 @@ struct Whole {
 
   Whole(const IRModule& lowered, const Target& target, const CompileOptions& options)
       : machine(target_machine(target, options.optimize)) {
-    context.setOptPassGate(no_late_reduction());
     const IRModule bounded = tir::bound_unrolling(lowered);
     const ProgramFacts facts = facts_of(bounded, target, options);
     module = ModuleCodegen(facts, 0, context).run();
