@@ -44,6 +44,7 @@
 #include "tenon/support/check.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/dtype.h"
+#include "tenon/support/function_ref.h"
 
 namespace tenon {
 
@@ -119,9 +120,9 @@ enum class FieldRole : uint8_t {
 };
 
 /// Sees a member node. Null handles are not visited.
-using NodeVisitor = std::function<void(const NodePtr&)>;
+using NodeVisitor = FunctionRef<void(const NodePtr&)>;
 /// Returns the node to stand in the place of its argument (often the same one).
-using NodeMapper = std::function<NodePtr(const NodePtr&)>;
+using NodeMapper = FunctionRef<NodePtr(const NodePtr&)>;
 
 /// What the generic algorithms need of a member's type; one static object for each type.
 struct FieldOps {
@@ -163,6 +164,8 @@ class Node {
 
   /// 1 + the greatest height of its members: bounds every recursive walk (see kMaxHeight).
   uint32_t height() const { return height_; }
+  /// False where one handle alone refers to it: a walk comes to it once, by that handle.
+  bool is_shared() const { return references_.load(std::memory_order_relaxed) > 1; }
 
  protected:
   explicit Node(Origin origin) : origin(std::move(origin)) {}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of nodes by identity, for walks: open addressing, nothing is ever removed.
+// Sets and maps of nodes by identity, for walks: open addressing, nothing is ever removed.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "tenon/ir/node.h"
@@ -51,6 +52,50 @@ class NodeSet {
   std::array<const Node*, kSmall> small_{};
   std::vector<const Node*> slots_;
   size_t size_ = kSmall, count_ = 0;
+};
+
+/// A map, which keeps its keys alive.
+template <typename Value>
+class NodeMap {
+ public:
+  /// Null where there is none. Valid until the next insertion.
+  const Value* find(const Node* node) const {
+    if (slots_.empty()) return nullptr;
+    const Slot& slot = slots_[place(node)];
+    return slot.key ? &slot.value : nullptr;
+  }
+  void insert_or_assign(const NodePtr& key, Value value) {
+    if (count_ * 2 >= slots_.size()) grow();
+    Slot& slot = slots_[place(key.get())];
+    if (!slot.key) {
+      slot.key = key;
+      ++count_;
+    }
+    slot.value = std::move(value);
+  }
+
+ private:
+  static constexpr size_t kFirst = 16;
+
+  struct Slot {
+    NodePtr key;  // null: free
+    Value value;
+  };
+
+  size_t place(const Node* node) const {
+    size_t i = node_slot(node, slots_.size());
+    while (slots_[i].key && slots_[i].key.get() != node) i = (i + 1) & (slots_.size() - 1);
+    return i;
+  }
+  void grow() {
+    std::vector<Slot> old = std::exchange(slots_, {});
+    slots_.resize(old.empty() ? kFirst : old.size() * 4);
+    for (Slot& slot : old)
+      if (slot.key) slots_[place(slot.key.get())] = std::move(slot);
+  }
+
+  std::vector<Slot> slots_;
+  size_t count_ = 0;
 };
 
 }  // namespace tenon

@@ -8,8 +8,7 @@
 
 namespace tenon {
 
-void each_member(const NodePtr& node,
-                 const std::function<void(const NodePtr&, FieldRole)>& visitor) {
+void each_member(const NodePtr& node, FunctionRef<void(const NodePtr&, FieldRole)> visitor) {
   for (const FieldInfo& field : node.get()->type().fields) {
     if (!field.ops->holds_nodes) continue;
     field.ops->visit(field.address(*node.get()),
@@ -23,11 +22,11 @@ namespace {
 
 class Walker {
  public:
-  explicit Walker(const std::function<bool(const NodePtr&)>& enter) : enter_(enter) {}
+  explicit Walker(FunctionRef<bool(const NodePtr&)> enter) : enter_(enter) {}
 
   void visit(const NodePtr& node, bool definition) {
     const bool identity = node.get()->type().identity;
-    const bool first = seen_.insert(node.get());
+    const bool first = (!identity && !node.get()->is_shared()) || seen_.insert(node.get());
     if (identity && !definition) {
       if (first) enter_(node);
       return;
@@ -43,17 +42,17 @@ class Walker {
   }
 
  private:
-  const std::function<bool(const NodePtr&)>& enter_;
+  FunctionRef<bool(const NodePtr&)> enter_;
   NodeSet seen_, entered_;
 };
 
 }  // namespace
 
-void walk_if(const NodePtr& root, const std::function<bool(const NodePtr&)>& enter) {
+void walk_if(const NodePtr& root, FunctionRef<bool(const NodePtr&)> enter) {
   if (root) Walker(enter).visit(root, true);
 }
 
-void walk(const NodePtr& root, const NodeVisitor& visitor) {
+void walk(const NodePtr& root, NodeVisitor visitor) {
   walk_if(root, [&](const NodePtr& node) {
     visitor(node);
     return true;
@@ -62,24 +61,57 @@ void walk(const NodePtr& root, const NodeVisitor& visitor) {
 
 // ---- rewrite ------------------------------------------------------------------------------------
 
+namespace {
+
+// Members that are rewritten, of all nodes on the way down: one stack for a thread.
+thread_local std::vector<NodePtr> rewritten_members;
+
+/// Those of one field, taken off the stack at the end, also where rewriting fails.
+class RewrittenField {
+ public:
+  RewrittenField() : begin_(rewritten_members.size()) {}
+  ~RewrittenField() { rewritten_members.resize(begin_); }
+  RewrittenField(const RewrittenField&) = delete;
+  RewrittenField& operator=(const RewrittenField&) = delete;
+
+  void add(NodePtr member) { rewritten_members.push_back(std::move(member)); }
+  /// They are taken in the order in which they were added.
+  NodePtr take() { return std::move(rewritten_members[begin_ + taken_++]); }
+
+ private:
+  size_t begin_, taken_ = 0;
+};
+
+}  // namespace
+
 NodePtr Rewriter::operator()(const NodePtr& node) {
   if (!node) return node;
   if (node.get()->type().identity) {
-    const auto it = replaced_.find(node.get());
-    return it != replaced_.end() ? it->second.second : rewrite_use(node);
+    const NodePtr* known = replaced_.find(node.get());
+    return known ? *known : rewrite_use(node);
   }
   // What has no members costs less to see again than to remember.
   if (!memoise_ || node.get()->height() == 1) return rewrite(node);
-  const auto it = memo_.find(node.get());
-  if (it != memo_.end()) return it->second.second;
+  if (const NodePtr* known = memo_.find(node.get())) return *known;
   NodePtr next = rewrite(node);
-  memo_.emplace(node.get(), std::pair(node, next));
+  memo_.insert_or_assign(node, next);
   return next;
 }
 
 void Rewriter::replace(const NodePtr& definition, NodePtr value) {
   check(definition.get()->type().identity, "only variables and buffers can be replaced");
-  replaced_.insert_or_assign(definition.get(), std::pair(definition, std::move(value)));
+  replaced_.insert_or_assign(definition, std::move(value));
+}
+
+NodePtr Rewriter::rewrite_member(const NodePtr& member, FieldRole role) {
+  const bool defines = role == FieldRole::kDefinition || (closed_ && role == FieldRole::kSymbolic);
+  if (!defines || !member.get()->type().identity) return (*this)(member);
+  // A definition replaced by something that is no definition (a constant) cannot stand here.
+  if (const NodePtr* known = replaced_.find(member.get()))
+    return *known && known->get()->type().identity ? *known : member;
+  NodePtr next = rewrite_definition(member);
+  if (!next.same_as(member)) replace(member, next);
+  return next;
 }
 
 NodePtr Rewriter::rewrite_members(const NodePtr& node) {
@@ -88,36 +120,21 @@ NodePtr Rewriter::rewrite_members(const NodePtr& node) {
   NodePtr holder;
   for (const FieldInfo& field : type.fields) {
     if (!field.ops->holds_nodes) continue;
-    const NodeMapper mapper = [&](const NodePtr& member) -> NodePtr {
-      const bool defines =
-          field.role == FieldRole::kDefinition || (closed_ && field.role == FieldRole::kSymbolic);
-      if (!defines || !member.get()->type().identity) return (*this)(member);
-      const auto known = replaced_.find(member.get());
-      if (known != replaced_.end()) {
-        // A definition replaced by something that is no definition (a constant) cannot stand here.
-        if (known->second.second && known->second.second.get()->type().identity)
-          return known->second.second;
-        return member;
-      }
-      NodePtr next = rewrite_definition(member);
-      if (!next.same_as(member)) replace(member, next);
-      return next;
-    };
     // Each member is rewritten once, in order; copied only where something changes.
-    std::vector<NodePtr> results;
+    RewrittenField results;
     bool changed = false;
     field.ops->visit(field.address(*node.get()), [&](const NodePtr& member) {
-      results.push_back(mapper(member));
-      changed |= !results.back().same_as(member);
+      NodePtr next = rewrite_member(member, field.role);
+      changed |= !next.same_as(member);
+      results.add(std::move(next));
     });
     if (!changed) continue;
     if (!copy) {
       copy = type.clone(*node.get());
       holder = NodePtr(copy);
     }
-    size_t next = 0;
     field.ops->map(const_cast<void*>(field.address(*copy)),
-                   [&](const NodePtr&) { return results[next++]; });
+                   [&](const NodePtr&) { return results.take(); });
   }
   if (!copy) return node;
   set_height(*copy);
@@ -129,8 +146,7 @@ namespace {
 
 class FunctionRewriter final : public Rewriter {
  public:
-  explicit FunctionRewriter(const std::function<std::optional<NodePtr>(const NodePtr&)>& f)
-      : f_(f) {}
+  explicit FunctionRewriter(FunctionRef<std::optional<NodePtr>(const NodePtr&)> f) : f_(f) {}
 
  protected:
   NodePtr rewrite(const NodePtr& node) override {
@@ -141,7 +157,7 @@ class FunctionRewriter final : public Rewriter {
   }
 
  private:
-  const std::function<std::optional<NodePtr>(const NodePtr&)>& f_;
+  FunctionRef<std::optional<NodePtr>(const NodePtr&)> f_;
 };
 
 // Looks values up where they are: there may be many more than `root` uses.
@@ -187,8 +203,7 @@ class Renewer final : public Rewriter {
 
 }  // namespace
 
-NodePtr rewrite(const NodePtr& root,
-                const std::function<std::optional<NodePtr>(const NodePtr&)>& f) {
+NodePtr rewrite(const NodePtr& root, FunctionRef<std::optional<NodePtr>(const NodePtr&)> f) {
   FunctionRewriter rewriter(f);
   return rewriter(root);
 }

@@ -3,20 +3,21 @@
 // bounded by kMaxHeight; a shared node is entered once.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "tenon/ir/node.h"
+#include "tenon/ir/node_table.h"
+#include "tenon/support/function_ref.h"
 
 namespace tenon {
 
 /// Calls `visitor` on every node reachable from `root`, parents first, members in order, a shared
 /// node once. A Var or Buffer is seen at its uses and its definition alike (once in all), but
 /// entered only at its definition.
-void walk(const NodePtr& root, const NodeVisitor& visitor);
+void walk(const NodePtr& root, NodeVisitor visitor);
 
 /// The same for nodes of one kind: `walk<Call>(body, [&](const Call& call) { ... })`.
 template <typename T, typename F>
@@ -27,11 +28,10 @@ void walk(const NodePtr& root, const F& visitor) {
 }
 
 /// Like walk, where `enter(node)` says whether the members of `node` are visited.
-void walk_if(const NodePtr& root, const std::function<bool(const NodePtr&)>& enter);
+void walk_if(const NodePtr& root, FunctionRef<bool(const NodePtr&)> enter);
 
 /// Calls `visitor` on every member node of `node` with the member's role; not deeper.
-void each_member(const NodePtr& node,
-                 const std::function<void(const NodePtr&, FieldRole)>& visitor);
+void each_member(const NodePtr& node, FunctionRef<void(const NodePtr&, FieldRole)> visitor);
 
 /// Rewrites a tree, sharing what does not change. Derive from it where order or scope matters; the
 /// class stays in its .cpp. Definitions that change (a buffer whose shape is substituted) take
@@ -72,18 +72,17 @@ class Rewriter {
   bool closed_ = false;
 
  private:
-  std::unordered_map<const Node*, std::pair<NodePtr, NodePtr>>
-      memo_;  // key kept alive by the first
-  std::unordered_map<const Node*, std::pair<NodePtr, NodePtr>> replaced_;  // definitions
+  NodePtr rewrite_member(const NodePtr& member, FieldRole role);
+
+  NodeMap<NodePtr> memo_, replaced_;  // replaced_: of definitions
 };
 
 /// Rebuilds `root`, members first. `f` sees each node (never a definition or use of one) with its
 /// members final and returns its replacement, or nothing to keep it.
-NodePtr rewrite(const NodePtr& root,
-                const std::function<std::optional<NodePtr>(const NodePtr&)>& f);
+NodePtr rewrite(const NodePtr& root, FunctionRef<std::optional<NodePtr>(const NodePtr&)> f);
 
 template <typename T>
-Ref<T> rewrite(const Ref<T>& root, const std::function<std::optional<NodePtr>(const NodePtr&)>& f) {
+Ref<T> rewrite(const Ref<T>& root, FunctionRef<std::optional<NodePtr>(const NodePtr&)> f) {
   return downcast<T>(rewrite(static_cast<const NodePtr&>(root), f));
 }
 

@@ -203,11 +203,11 @@ static std::optional<NodePtr> copies(const NodePtr& node) {
 
 IRModule unroll_loop(IRModule module) {
   return map_kernels(bound_unrolling(std::move(module)),
-                     [](const Ref<PrimFunc>& function) { return rewrite(function, copies); });
+                     [](const Ref<PrimFunc>& function) { return rewrite(function, &copies); });
 }
 
 Ref<PrimFunc> unrolled(const Ref<PrimFunc>& function) {
-  const Ref<PrimFunc> out = rewrite(function, copies);
+  const Ref<PrimFunc> out = rewrite(function, &copies);
   return out.same_as(function) ? function : without_no_ops(simplified(out));
 }
 
