@@ -16,7 +16,6 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/usage.h"
 #include "tenon/support/content_hash.h"
-#include "tenon/support/mapped_file.h"
 #include "tenon/support/temporary_files.h"
 
 namespace tenon {
@@ -40,10 +39,6 @@ std::string this_compiler() {
                        status.st_mtim.tv_nsec);
   }();
   return kText;
-}
-
-std::string hash_of_file(const std::string& path) {
-  return content_hash("", MappedFile::open(path)->bytes());
 }
 
 // Whether nobody but this user (and root) can change what lies there.
@@ -92,8 +87,9 @@ struct Entry {
 
 }  // namespace
 
-ArtefactKey::ArtefactKey(const std::string& model) : text_(this_compiler()) {
-  add("model", hash_of_file(model));
+ArtefactKey::ArtefactKey(const std::string& model, const FileHashes& hashes)
+    : text_(this_compiler()) {
+  add("model", hashes.of(model));
   add("name", fs::path(model).filename().string());  // errors of the program name it
 }
 
@@ -122,7 +118,7 @@ std::shared_ptr<runtime::Program> ArtefactCache::find(const std::string& key,
   try {
     const auto files = nlohmann::json::parse(read_file(entry / kFiles));
     for (const auto& [path, hash] : files.items())
-      if (hash != hash_of_file(fs::path(folder) / path)) return nullptr;
+      if (hash != hashes_.of(fs::path(folder) / path)) return nullptr;
     auto program = load_program(entry / kLibrary);
     fs::last_write_time(entry, fs::file_time_type::clock::now(), error);
     return program;
@@ -141,8 +137,7 @@ std::shared_ptr<runtime::Program> ArtefactCache::store(
     auto contents = nlohmann::json::object();
     std::error_code error;
     for (const std::string& path : files)
-      contents[name_in(fs::absolute(folder, error), fs::absolute(path, error))] =
-          hash_of_file(path);
+      contents[name_in(fs::absolute(folder, error), fs::absolute(path, error))] = hashes_.of(path);
     const TemporaryFolder made = TemporaryFolder::beside(entry);
     write(made.file(kLibrary));
     write_file(made.file(kFiles), contents.dump());

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/driver/file_hashes.h"
 #include "tenon/runtime/program.h"
 
 namespace tenon {
@@ -18,7 +19,7 @@ namespace tenon {
 class ArtefactKey {
  public:
   /// Of this compiler. \throws CompileError (kFileError) where the model cannot be read.
-  explicit ArtefactKey(const std::string& model);
+  ArtefactKey(const std::string& model, const FileHashes& hashes);
   /// An option and what it says.
   void add(std::string_view name, std::string_view value);
   /// The name of the entry: 32 hex digits.
@@ -52,14 +53,17 @@ class ArtefactCache {
       const std::function<void(const std::string&)>& write) const;
 
   const std::string& folder() const { return folder_; }
+  /// Of the files that programs are made of.
+  const FileHashes& hashes() const { return hashes_; }
 
  private:
   ArtefactCache(std::string folder, int64_t most_bytes)
-      : folder_(std::move(folder)), most_bytes_(most_bytes) {}
+      : folder_(std::move(folder)), most_bytes_(most_bytes), hashes_(folder_ + "/hashes") {}
   void make_room() const;
 
   std::string folder_;
   int64_t most_bytes_;
+  FileHashes hashes_;
 };
 
 }  // namespace tenon

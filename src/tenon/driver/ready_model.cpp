@@ -24,7 +24,6 @@
 #include "tenon/graph/kernels.h"
 #include "tenon/ir/visit.h"
 #include "tenon/script/printer.h"
-#include "tenon/support/content_hash.h"
 #include "tenon/support/mapped_file.h"
 #include "tenon/tir/transforms.h"
 
@@ -228,7 +227,7 @@ class CachedProgram {
       return;
     cache_ = ArtefactCache::of_user();
     if (!cache_) return;
-    ArtefactKey key(path);
+    ArtefactKey key(path, cache_->hashes());
     key.add("target", target.str());
     key.add("unchecked", options.unchecked ? "1" : "0");
     if (!model.chosen.passes.empty() || !model.chosen.file.empty()) {
@@ -241,7 +240,7 @@ class CachedProgram {
     key.add("fp", model.fp);
     key.add("max_steps", model.max_steps ? std::to_string(*model.max_steps) : "");
     for (const std::string& file : model.params)
-      key.add("params", content_hash("", MappedFile::open(file)->bytes()));
+      key.add("params", cache_->hashes().of(file));
     for (const auto& [name, texts] :
          {std::pair("shape", &model.shapes), {"length", &model.lengths}, {"bound", &model.bounds}})
       for (const std::string& text : *texts) key.add(name, text);
