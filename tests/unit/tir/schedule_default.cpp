@@ -157,6 +157,78 @@ TEST(DefaultSchedule, SumsOfWholePanelsInMoreChunks) {
   EXPECT_EQ(chunks(48), 2);
 }
 
+// Chunks of input channels where a panel of filters is larger than the second cache, and a chunk of the
+// picture is not; where a form of Winograd's is taken, it has the sum whole.
+TEST(DefaultSchedule, LongConvolutionsInChunks) {
+  const auto chunks = [](testing::Conv conv, const std::string& target, bool is_fast = true) {
+    conv.kernel = 3;
+    conv.pad = 1;
+    const auto f = testing::conv(conv)
+                       ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1})
+                       ->with_attr(kScratchRoom, int64_t{1} << 22);
+    std::vector<BlockPlan> plans;
+    Schedule schedule = schedule_by_default(f, parse_target(target), &plans, {}, is_fast);
+    int64_t most = 1, blocks = 0;
+    bool has_form = false;
+    for (const BlockPlan& plan : plans) {
+      most = std::max(most, plan.chunks);
+      blocks += !plan.tiles.empty();
+      has_form |= plan.winograd.has_value();
+    }
+    if (has_form) return int64_t{0};
+    EXPECT_EQ(blocks, most);
+    if (most == 1) return most;
+    const auto a = results(*f, {}), b = results(*schedule.func(), {});
+    for (size_t i = 0; i < a.size(); ++i)
+      for (size_t k = 0; k < a[i].size(); ++k) EXPECT_NEAR(a[i][k], b[i][k], 1e-9);
+    return most;
+  };
+  for (const std::string target : kTargets) {
+    const int64_t v = parse_target(target).vector_lanes(32);
+    const testing::Conv layer{.ic = 128, .oc = 32, .h = 10, .w = 10, .stride = 2, .v = v};
+    EXPECT_EQ(chunks(layer, target + " -l2=65536"), 2) << target;
+    EXPECT_EQ(chunks(layer, target + " -l2=65536", false), 1) << target;
+    const testing::Conv large{.ic = 128, .oc = 32, .h = 21, .w = 21, .stride = 2, .v = v};
+    EXPECT_EQ(chunks(large, target + " -l2=65536"), 1) << target;
+    // A panel of 1152 steps fits in it, the picture does not fit beside two.
+    const testing::Conv wide{.ic = 128, .oc = 32, .h = 9, .w = 81, .stride = 2, .v = v};
+    EXPECT_EQ(chunks(wide, target + (v == 8 ? " -l2=327680" : " -l2=655360")), 1) << target;
+    const testing::Conv few{.ic = 128, .oc = 32, .h = 8, .w = 8, .stride = 2, .v = v};
+    EXPECT_EQ(chunks(few, target + " -l2=65536"), 1) << target;
+    const testing::Conv dense{.ic = 128, .oc = 32, .h = 24, .w = 24, .v = v};
+    EXPECT_EQ(chunks(dense, target + " -l2=262144"), 0) << target;
+    EXPECT_EQ(chunks(dense, target + " -l2=262144", false), 1) << target;
+  }
+}
+
+// The rows' operand has blocks of 32 channels, the filters have blocks of 16: no chunk begins in the
+// middle of 32.
+TEST(DefaultSchedule, ChunksOfWholeBlocksOfChannels) {
+  using testing::tensor;
+  const auto x = tensor("x", {33, 13, 5, 32}), w = tensor("w", {66, 3, 16, 32});
+  const auto out = tensor("out", {5, 5, 32});
+  const auto f = testing::function({x, w, out}, {},
+                                   {testing::compute(
+                                       "conv", out, to_exprs({5, 5, 32, 66, 3, 16}),
+                                       [&](const std::vector<Expr>& v) {
+                                         return load(x, {floordiv(v[3], 2), v[0] * 2 + v[4], v[1],
+                                                         floormod(v[3], 2) * 16 + v[5]}) *
+                                                load(w, {v[3], v[4], v[5], v[2]});
+                                       },
+                                       3)})
+                     ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+  std::vector<BlockPlan> plans;
+  const Target target = parse_target("llvm -mcpu=haswell -l2=131072");
+  const Schedule schedule = schedule_by_default(f, target, &plans, {}, true);
+  std::vector<size_t> nests;
+  for (const BlockPlan& plan : plans)
+    if (plan.algorithm != BlockPlan::Algorithm::kElementwise) nests.push_back(plan.tiles.size());
+  EXPECT_EQ(nests, (std::vector<size_t>{1, 1, 1, 1}));  // all in tiles
+  const auto a = results(*f, {}), b = results(*schedule.func(), {});
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t k = 0; k < a[i].size(); ++k) EXPECT_NEAR(a[i][k], b[i][k], 1e-9);
+}
+
 // One accumulator, or a few, wait for themselves: chunks are independent of each other, of 16 steps at least.
 TEST(DefaultSchedule, FewSumsInChunks) {
   const auto chunks = [](const std::string& target, int64_t rows, int64_t columns, int64_t steps) {

@@ -107,7 +107,8 @@ class DefaultScheduler {
     const GivenPlan* plan = given(block.name);
     const bool may = !kept_.count(block.name) && reads_free(*node);
     const int64_t chunks = plan ? plan->chunks : may ? choose_chunks(*node, target_) : 1;
-    if (chunks == 1) return;
+    // A form reads its input once for all channels, as it is transformed.
+    if (chunks == 1 || (!plan && winograd_of(*node))) return;
     if (!may)
       throw CompileError(kBadPlan, plan->origin,
                          "`chunks` is {}; the sums of block `{}` are taken term by term", chunks,

@@ -2,6 +2,7 @@
 #include "tenon/tir/schedule/reduction_chunks.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
@@ -11,20 +12,56 @@ namespace tenon::tir {
 
 namespace {
 
+int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 bool uses_axis(const BufferLoad& load, const IterVar& axis) {
   return std::ranges::any_of(load.indices,
                              [&](const Expr& index) { return uses_var(index, axis.var.get()); });
 }
 
-/// Extents of a product: `reduction` is the position of its one axis of the reduction.
+// Whether an index of the rows goes through the axis and through rows: a tap of a window.
+bool is_window(const BufferLoad& load, const Block& block, const IterVar& axis) {
+  return std::ranges::any_of(load.indices, [&](const Expr& index) {
+    return uses_var(index, axis.var.get()) &&
+           std::ranges::any_of(block.iter_vars, [&](const IterVar& other) {
+             return other.kind != IterKind::kReduce && uses_var(index, other.var.get());
+           });
+  });
+}
+
+/// Extents of a product, or of a convolution, which has several axes of the reduction: `reduction` is the
+/// position of the one that is cut, of `cut` iterations.
 struct Product {
   size_t reduction = 0;
   // Where rows or steps are not known there is no product; columns that are not known are 0.
-  int64_t rows = 1, columns = 1, steps = 1;
+  int64_t rows = 1, columns = 1, steps = 1, cut = 1;
+  int64_t row_bytes = 0;  // of the rows' operand
+  // Iterations in a block of channels of an operand, whose block has more than one: where a chunk begins
+  // within one, indices are no sums of axes.
+  int64_t block = 1;
+  bool is_convolution = false;
+
+  // Chunks are whole groups of iterations, of as many steps as are unrolled at most.
+  static constexpr int64_t kLeastSteps = 16;
+  int64_t group() const {
+    const int64_t steps_of_one = steps / cut;
+    return divided_up(divided_up(kLeastSteps, steps_of_one), block) * block;
+  }
+  int64_t most_chunks() const { return cut / group(); }
 };
 
-// Whole groups of as many steps as are unrolled at most.
-constexpr int64_t kGroup = 16;
+// The least number of iterations of the axis after which what it is divided by in an index begins anew.
+int64_t period_of(const BufferLoad& load, const IterVar& axis) {
+  int64_t period = 1;
+  for (const Expr& index : load.indices)
+    walk<Binary>(index, [&](const Binary& binary) {
+      if (binary.op != BinaryOp::kFloorDiv && binary.op != BinaryOp::kFloorMod) return;
+      const auto divisor = as_int(binary.rhs);
+      if (divisor && *divisor > 0 && uses_var(binary.lhs, axis.var.get()))
+        period = std::lcm(period, *divisor);
+    });
+  return period;
+}
 
 std::optional<Product> product_of(const Block& block) {
   const BufferStore* store = only_store(block);
@@ -51,9 +88,13 @@ std::optional<Product> product_of(const Block& block) {
     if (extent == 1) continue;
     const bool in_rows = uses_axis(*loads[0], axis), in_weights = uses_axis(*loads[1], axis);
     if (axis.kind == IterKind::kReduce) {
-      if (product.steps != 1 || !in_rows || !in_weights) return std::nullopt;
+      if (!in_rows || !in_weights || extent < 1) return std::nullopt;
+      product.is_convolution |= product.steps != 1;
+      product.steps *= extent;
+      if (product.cut > 1 || is_window(*loads[0], block, axis)) continue;
       product.reduction = a;
-      product.steps = extent;
+      product.cut = extent;
+      product.block = std::lcm(period_of(*loads[0], axis), period_of(*loads[1], axis));
     } else if (in_rows) {
       if (in_weights) return std::nullopt;
       product.rows *= extent;
@@ -61,7 +102,11 @@ std::optional<Product> product_of(const Block& block) {
       product.columns *= extent;
     }
   }
-  return product.rows > 0 && product.steps > 1 ? std::optional(product) : std::nullopt;
+  if (product.rows < 1 || product.cut < 2) return std::nullopt;
+  product.row_bytes = product.rows * product.steps * kFloat32.bytes();
+  if (const auto elements = as_int(element_count(loads[0]->buffer->shape)))
+    product.row_bytes = std::min(product.row_bytes, *elements * kFloat32.bytes());
+  return product;
 }
 
 // Chunks that have as many accumulators together as hide their latency, where all of a product's have not; 1
@@ -73,7 +118,7 @@ int64_t chunks_for_latency(const Product& product, const Target& target) {
   const int64_t sums = product.rows * ((product.columns + lanes - 1) / lanes);
   if (sums > model.waiting_accumulators) return 1;
   const auto wanted = static_cast<int64_t>(model.fma_latency * model.fmas_per_cycle) / sums;
-  return std::clamp<int64_t>(product.steps / kGroup, 1, wanted);
+  return std::clamp<int64_t>(product.most_chunks(), 1, wanted);
 }
 
 }  // namespace
@@ -82,14 +127,26 @@ int64_t choose_chunks(const Block& block, const Target& target) {
   const MachineModel& model = machine_model(target);
   const auto product = product_of(block);
   if (!product) return 1;
-  if (product->rows < model.chunk_rows) return chunks_for_latency(*product, target);
+  const bool has_few_rows = product->rows < model.chunk_rows;
+  if (has_few_rows && !product->is_convolution) return chunks_for_latency(*product, target);
   const int64_t panel = model.chunk_vectors * target.vector_lanes(32);
-  const int64_t bytes = (product->rows + 2 * panel) * product->steps * kFloat32.bytes();
-  if (bytes <= target.l2_bytes) return 1;
-  const int64_t wanted = (2 * bytes + target.l2_bytes - 1) / target.l2_bytes;
+  const int64_t panel_bytes = panel * product->steps * kFloat32.bytes();
+  const int64_t bytes = product->row_bytes + 2 * panel_bytes;
   const bool is_even = product->columns > 0 && product->columns % panel == 0;
-  const int64_t most = is_even ? model.most_chunks : model.most_uneven_chunks;
-  return std::clamp<int64_t>(product->steps / model.chunk_steps, 1, std::min(wanted, most));
+  int64_t wanted = divided_up(2 * bytes, target.l2_bytes);
+  int64_t most = is_even ? model.most_chunks : model.most_uneven_chunks;
+  if (product->is_convolution) {
+    // Pixels are many: a smaller panel of filters stays in the cache while they pass.
+    if (has_few_rows || panel_bytes <= target.l2_bytes) return 1;
+    wanted = divided_up(panel_bytes, target.l2_bytes);
+    most = model.most_chunks;
+  }
+  if (bytes <= target.l2_bytes) return 1;
+  const int64_t chunks = std::max<int64_t>(
+      1, std::min({product->steps / model.chunk_steps, wanted, most, product->most_chunks()}));
+  // A chunk of a large picture would leave the cache as well, and its sums be read and written more often.
+  const bool leaves = product->row_bytes / chunks > target.l2_bytes;
+  return product->is_convolution && leaves ? 1 : chunks;
 }
 
 void cut_into_chunks(Schedule& schedule, const BlockRV& block, int64_t chunks) {
@@ -98,9 +155,9 @@ void cut_into_chunks(Schedule& schedule, const BlockRV& block, int64_t chunks) {
   if (!loop)
     illegal(schedule.get(block)->origin, "block `{}` is no product of rows and columns",
             block.name);
-  if (product->steps / kGroup < chunks)
+  if (product->most_chunks() < chunks)
     illegal(schedule.get(block)->origin, "{} steps in {} chunks; expected {} each at least",
-            product->steps, chunks, kGroup);
+            product->steps, chunks, Product::kLeastSteps);
   std::vector<LoopRV> order{*loop};
   for (const LoopRV& other : schedule.get_loops(block))
     if (!(other == *loop)) order.push_back(other);
@@ -108,7 +165,7 @@ void cut_into_chunks(Schedule& schedule, const BlockRV& block, int64_t chunks) {
   schedule.decompose_reduction(block, *loop);
   std::vector<Expr> points;
   for (int64_t i = 1; i < chunks; ++i)
-    points.push_back(int64(i * product->steps / chunks / kGroup * kGroup));
+    points.push_back(int64(i * product->cut / chunks / product->group() * product->group()));
   schedule.loop_partition(*loop, points);
 }
 
