@@ -21,8 +21,6 @@ import source_check
 KEPT = {
     "hits": "shows tests what a cache of results did, which nothing else does",
     "make_help": "overrides a function that CLI11 calls",
-    "isEnabled": "overrides a function that LLVM calls",
-    "shouldRunPass": "overrides a function that LLVM calls",
     "merge_modules": "joins modules that come from several places; docs/byoc.md offers it to C++ programs",
     "tenon_image_decode": "the runtime finds it in libtenon_image.so by its symbol",
     "tenon_image_decode_size": "the runtime finds it in libtenon_image.so by its symbol",
