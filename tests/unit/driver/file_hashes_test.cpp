@@ -20,6 +20,8 @@ using std::chrono::seconds;
 
 class FileHashesTest : public testing::Test {
  protected:
+  ~FileHashesTest() override { fs::remove_all(records_); }  // which TemporaryFolder leaves
+
   // A file of `bytes` times `letter`.
   std::string file(const std::string& name, int64_t bytes, char letter) {
     write_file(folder_.file(name), std::string(static_cast<size_t>(bytes), letter));
