@@ -239,8 +239,7 @@ class CachedProgram {
     for (const auto& [kernel, plan] : model.tuned_choices(target).plans) key.add(kernel, plan);
     key.add("fp", model.fp);
     key.add("max_steps", model.max_steps ? std::to_string(*model.max_steps) : "");
-    for (const std::string& file : model.params)
-      key.add("params", cache_->hashes().of(file));
+    for (const std::string& file : model.params) key.add("params", cache_->hashes().of(file));
     for (const auto& [name, texts] :
          {std::pair("shape", &model.shapes), {"length", &model.lengths}, {"bound", &model.bounds}})
       for (const std::string& text : *texts) key.add(name, text);

@@ -286,7 +286,7 @@ CompiledProgram compile(const IRModule& lowered, const Target& target,
   out.target = target;
   std::vector<std::string> objects(facts.parts);
   for_each_in_parallel(facts.parts, [&](size_t part) {
-    llvm::LLVMContext context;  // is for one thread, as is the machine
+    llvm::LLVMContext context;           // is for one thread, as is the machine
     context.setDiscardValueNames(true);  // nobody reads them in an object
     const auto machine = target_machine(target, options.optimize);
     ModuleCodegen codegen(facts, part, context);
