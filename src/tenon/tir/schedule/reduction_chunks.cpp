@@ -36,21 +36,22 @@ struct Product {
   // Where rows or steps are not known there is no product; columns that are not known are 0.
   int64_t rows = 1, columns = 1, steps = 1, cut = 1;
   int64_t row_bytes = 0;  // of the rows' operand
-  // Iterations in a block of channels of an operand, whose block has more than one: where a chunk begins
-  // within one, indices are no sums of axes.
-  int64_t block = 1;
+  // Iterations after which indices that divide the axis begin anew (two where an input has blocks of 8
+  // channels and filters have blocks of 4): a chunk that began elsewhere would have indices that are no
+  // sums of axes.
+  int64_t period = 1;
   bool is_convolution = false;
 
   // Chunks are whole groups of iterations, of as many steps as are unrolled at most.
   static constexpr int64_t kLeastSteps = 16;
   int64_t group() const {
     const int64_t steps_of_one = steps / cut;
-    return divided_up(divided_up(kLeastSteps, steps_of_one), block) * block;
+    return divided_up(divided_up(kLeastSteps, steps_of_one), period) * period;
   }
   int64_t most_chunks() const { return cut / group(); }
 };
 
-// The least number of iterations of the axis after which what it is divided by in an index begins anew.
+// The least common multiple of what indices divide the axis by.
 int64_t period_of(const BufferLoad& load, const IterVar& axis) {
   int64_t period = 1;
   for (const Expr& index : load.indices)
@@ -94,7 +95,7 @@ std::optional<Product> product_of(const Block& block) {
       if (product.cut > 1 || is_window(*loads[0], block, axis)) continue;
       product.reduction = a;
       product.cut = extent;
-      product.block = std::lcm(period_of(*loads[0], axis), period_of(*loads[1], axis));
+      product.period = std::lcm(period_of(*loads[0], axis), period_of(*loads[1], axis));
     } else if (in_rows) {
       if (in_weights) return std::nullopt;
       product.rows *= extent;
