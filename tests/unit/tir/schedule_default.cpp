@@ -586,7 +586,8 @@ TEST(DefaultSchedule, RowsStayTogether) {
 // `scale` has one value a row: no loop of it may become a vector of whole rows.
 TEST(DefaultSchedule, LoopsOverRowsAreNoVectors) {
   const auto x = tensor("x", {591, 197}), out = tensor("out", {591, 197}),
-             sum = tensor("squares", {591}), scale = tensor("scale", {591});
+             sum = tensor("squares", std::vector<int64_t>{591}),
+             scale = tensor("scale", std::vector<int64_t>{591});
   const Ref<PrimFunc> kernel = function(
       {x, out}, {sum, scale},
       {compute(
