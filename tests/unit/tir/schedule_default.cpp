@@ -229,6 +229,34 @@ TEST(DefaultSchedule, ChunksOfWholeBlocksOfChannels) {
     for (size_t k = 0; k < a[i].size(); ++k) EXPECT_NEAR(a[i][k], b[i][k], 1e-9);
 }
 
+// A filter of one channel has taps alone, which are cut.
+TEST(DefaultSchedule, LongFiltersOfOneChannelInChunks) {
+  using testing::tensor;
+  const auto x = tensor("x", std::vector<int64_t>{2152}), w = tensor("w", {2056, 32});
+  const auto out = tensor("out", {25, 32});
+  const auto f = testing::function({x, w, out}, {},
+                                   {testing::compute(
+                                       "fir", out, to_exprs({25, 32, 2056}),
+                                       [&](const std::vector<Expr>& v) {
+                                         return load(x, {v[0] * 4 + v[2]}) * load(w, {v[2], v[1]});
+                                       },
+                                       1)})
+                     ->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+  std::vector<BlockPlan> plans;
+  const Target target = parse_target("llvm -mcpu=haswell -l2=262144");
+  const Schedule schedule = schedule_by_default(f, target, &plans, {}, true);
+  int64_t chunks = 1, blocks = 0;
+  for (const BlockPlan& plan : plans) {
+    chunks = std::max(chunks, plan.chunks);
+    blocks += !plan.tiles.empty();
+  }
+  EXPECT_EQ(chunks, 4);
+  EXPECT_EQ(blocks, 4);
+  const auto a = results(*f, {}), b = results(*schedule.func(), {});
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t k = 0; k < a[i].size(); ++k) EXPECT_NEAR(a[i][k], b[i][k], 1e-9);
+}
+
 // One accumulator, or a few, wait for themselves: chunks are independent of each other, of 16 steps at least.
 TEST(DefaultSchedule, FewSumsInChunks) {
   const auto chunks = [](const std::string& target, int64_t rows, int64_t columns, int64_t steps) {

@@ -107,7 +107,7 @@ class DefaultScheduler {
     const GivenPlan* plan = given(block.name);
     const bool may = !kept_.count(block.name) && reads_free(*node);
     const int64_t chunks = plan ? plan->chunks : may ? choose_chunks(*node, target_) : 1;
-    // A form reads its input once for all channels, as it is transformed.
+    // A form of Winograd's reads its input once, to transform it: chunks would save nothing.
     if (chunks == 1 || (!plan && winograd_of(*node))) return;
     if (!may)
       throw CompileError(kBadPlan, plan->origin,

@@ -19,8 +19,8 @@ bool uses_axis(const BufferLoad& load, const IterVar& axis) {
                              [&](const Expr& index) { return uses_var(index, axis.var.get()); });
 }
 
-// Whether an index of the rows goes through the axis and through rows: a tap of a window.
-bool is_window(const BufferLoad& load, const Block& block, const IterVar& axis) {
+// Whether the axis goes over the taps of a window: one index depends on it and on an axis of rows.
+bool is_tap(const BufferLoad& load, const Block& block, const IterVar& axis) {
   return std::ranges::any_of(load.indices, [&](const Expr& index) {
     return uses_var(index, axis.var.get()) &&
            std::ranges::any_of(block.iter_vars, [&](const IterVar& other) {
@@ -83,6 +83,7 @@ std::optional<Product> product_of(const Block& block) {
   if (uses_axis(*loads[0], *columns)) std::swap(loads[0], loads[1]);
   if (uses_axis(*loads[0], *columns) || !uses_axis(*loads[1], *columns)) return std::nullopt;
   Product product;
+  bool cuts_taps = false;  // as a filter of one channel must, whose taps are its one axis
   for (size_t a = 0; a < block.iter_vars.size(); ++a) {
     const IterVar& axis = block.iter_vars[a];
     const int64_t extent = extent_of(axis);
@@ -92,7 +93,9 @@ std::optional<Product> product_of(const Block& block) {
       if (!in_rows || !in_weights || extent < 1) return std::nullopt;
       product.is_convolution |= product.steps != 1;
       product.steps *= extent;
-      if (product.cut > 1 || is_window(*loads[0], block, axis)) continue;
+      const bool tap = is_tap(*loads[0], block, axis);
+      if (product.cut > 1 && (tap || !cuts_taps)) continue;
+      cuts_taps = tap;
       product.reduction = a;
       product.cut = extent;
       product.period = std::lcm(period_of(*loads[0], axis), period_of(*loads[1], axis));
@@ -103,9 +106,12 @@ std::optional<Product> product_of(const Block& block) {
       product.columns *= extent;
     }
   }
-  if (product.rows < 1 || product.cut < 2) return std::nullopt;
+  if (product.rows < 1 || product.cut < 2 || (product.is_convolution && cuts_taps))
+    return std::nullopt;
   product.row_bytes = product.rows * product.steps * kFloat32.bytes();
-  if (const auto elements = as_int(element_count(loads[0]->buffer->shape)))
+  // Windows overlap.
+  const auto elements = as_int(element_count(loads[0]->buffer->shape));
+  if (product.is_convolution && elements)
     product.row_bytes = std::min(product.row_bytes, *elements * kFloat32.bytes());
   return product;
 }
@@ -116,7 +122,7 @@ int64_t chunks_for_latency(const Product& product, const Target& target) {
   if (product.columns < 1) return 1;
   const MachineModel& model = machine_model(target);
   const int64_t lanes = target.vector_lanes(32);
-  const int64_t sums = product.rows * ((product.columns + lanes - 1) / lanes);
+  const int64_t sums = product.rows * divided_up(product.columns, lanes);
   if (sums > model.waiting_accumulators) return 1;
   const auto wanted = static_cast<int64_t>(model.fma_latency * model.fmas_per_cycle) / sums;
   return std::clamp<int64_t>(product.most_chunks(), 1, wanted);
@@ -137,7 +143,7 @@ int64_t choose_chunks(const Block& block, const Target& target) {
   int64_t wanted = divided_up(2 * bytes, target.l2_bytes);
   int64_t most = is_even ? model.most_chunks : model.most_uneven_chunks;
   if (product->is_convolution) {
-    // Pixels are many: a smaller panel of filters stays in the cache while they pass.
+    // A smaller panel of filters stays in the cache while all tiles of pixels use it.
     if (has_few_rows || panel_bytes <= target.l2_bytes) return 1;
     wanted = divided_up(panel_bytes, target.l2_bytes);
     most = model.most_chunks;
@@ -145,7 +151,7 @@ int64_t choose_chunks(const Block& block, const Target& target) {
   if (bytes <= target.l2_bytes) return 1;
   const int64_t chunks = std::max<int64_t>(
       1, std::min({product->steps / model.chunk_steps, wanted, most, product->most_chunks()}));
-  // A chunk of a large picture would leave the cache as well, and its sums be read and written more often.
+  // A chunk of a large picture does not fit either, while each chunk reads and writes all sums.
   const bool leaves = product->row_bytes / chunks > target.l2_bytes;
   return product->is_convolution && leaves ? 1 : chunks;
 }
