@@ -69,10 +69,6 @@ int64_t most_bytes() {
   return bytes;
 }
 
-bool is_key(const std::string& name) {
-  return name.size() == 32 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 // The path from `folder` on, where it leads below that.
 std::string name_in(const fs::path& folder, const fs::path& path) {
   const fs::path name = path.lexically_normal().lexically_relative(folder.lexically_normal());
@@ -164,7 +160,7 @@ void ArtefactCache::make_room() const try {
     const bool is_left_over = name.starts_with(".tenon-") &&  // by a process that was killed
                               fs::file_time_type::clock::now() - used > std::chrono::hours(24);
     if (is_left_over) fs::remove_all(at.path(), error);
-    if (!is_key(name)) continue;
+    if (!is_content_hash(name)) continue;  // an entry has that of its key
     Entry entry{at.path(), used};
     for (const auto& file : fs::directory_iterator(at.path(), error))
       entry.bytes += static_cast<int64_t>(file.file_size(error));

@@ -34,16 +34,12 @@ static std::string name_of(const struct stat& status) {
                                   status.st_ctim.tv_sec, status.st_ctim.tv_nsec));
 }
 
-static bool is_hash(const std::string& text) {
-  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 std::string FileHashes::of(const std::string& path) const {
   const auto before = state_of(path);
   const std::string name = before ? name_of(*before) : std::string();
   if (before) {
     std::string known;
-    if (std::ifstream(folder_ + "/" + name) >> known && is_hash(known)) return known;
+    if (std::ifstream(folder_ + "/" + name) >> known && is_content_hash(known)) return known;
   }
   const std::time_t now = std::time(nullptr);
   const std::string hash = content_hash("", MappedFile::open(path)->bytes());
@@ -55,7 +51,7 @@ std::string FileHashes::of(const std::string& path) const {
 
 void FileHashes::record(const std::string& name, const std::string& hash) const {
   std::error_code error;
-  fs::create_directory(folder_, error);
+  ::mkdir(folder_.c_str(), S_IRWXU);  // whatever the umask: what lies here decides what is run
   std::vector<std::pair<fs::file_time_type, fs::path>> records;
   for (auto at = fs::directory_iterator(folder_, error); !error && at != fs::directory_iterator();
        at.increment(error))

@@ -10,8 +10,8 @@ namespace tenon {
 /// Hashes of files. Those of large files are recorded in a folder, by what the system says of the
 /// file (device, inode, size, times of its last change): while it says the same, nothing is read.
 ///
-/// A file that has changed lately is recorded later: within the resolution of its times, and while a
-/// page that is mapped and written waits for the disk, it may change without new times.
+/// A file that has just changed gets no record. It could change again and keep its times: within their
+/// resolution, or where a process writes to a mapped page that is not on the disk yet.
 class FileHashes {
  public:
   static constexpr int64_t kLargeBytes = int64_t{4} << 20;

@@ -18,6 +18,10 @@ std::string content_hash(std::string_view head, std::span<const std::byte> conte
   return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
 }
 
+bool is_content_hash(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 static XXH3_state_t* xxh(void* state) { return static_cast<XXH3_state_t*>(state); }
 
 ContentHasher::ContentHasher() : state_(reinterpret_cast<State*>(XXH3_createState())) {

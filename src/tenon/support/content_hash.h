@@ -14,6 +14,8 @@ namespace tenon {
 
 /// 128 bits over `head` and then `content` (XXH3), as 32 hex digits. Not for keeping secrets.
 std::string content_hash(std::string_view head, std::span<const std::byte> content = {});
+/// Whether the text could be one: 32 hex digits.
+bool is_content_hash(std::string_view text);
 
 /// The same of contents that come piece by piece: 128 bits over all of them, one after another.
 class ContentHasher {

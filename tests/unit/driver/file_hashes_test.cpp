@@ -3,10 +3,12 @@
 #include "tenon/driver/file_hashes.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "tenon/support/content_hash.h"
 #include "tenon/support/diagnostics.h"
@@ -26,6 +28,11 @@ class FileHashesTest : public testing::Test {
   std::string file(const std::string& name, int64_t bytes, char letter) {
     write_file(folder_.file(name), std::string(static_cast<size_t>(bytes), letter));
     return folder_.file(name);
+  }
+  // Writes the first byte, the inode and size staying; later than the resolution of a file's times.
+  static void change(const std::string& path) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::fstream(path, std::ios::in | std::ios::out).put('y');
   }
   static std::string hash(int64_t bytes, char letter) {
     const std::string content(static_cast<size_t>(bytes), letter);
@@ -60,7 +67,7 @@ TEST_F(FileHashesTest, AFileThatChangedIsReadAgain) {
   const std::string path = file("model", kLarge, 'x');
   hashes_.of(path);
   set_record(other_);
-  std::fstream(path, std::ios::in | std::ios::out).put('y');  // the same inode and size
+  change(path);
   EXPECT_NE(hashes_.of(path), other_);
   EXPECT_EQ(records().size(), 2U);
   file("model", kLarge, 'z');  // another file in its place
@@ -74,7 +81,7 @@ TEST_F(FileHashesTest, TimesThatAreSetBackDoNotHideAChange) {
   const auto time = fs::last_write_time(path);
   hashes_.of(path);
   set_record(other_);
-  std::fstream(path, std::ios::in | std::ios::out).put('y');
+  change(path);
   fs::last_write_time(path, time);
   EXPECT_NE(hashes_.of(path), other_);
 }
@@ -112,6 +119,14 @@ TEST_F(FileHashesTest, RecordsAreBounded) {
   file("model2", kLarge, 'z');
   EXPECT_EQ(hashes_.of(folder_.file("model2")), hash(kLarge, 'z'));
   EXPECT_EQ(records().size(), FileHashes::kMostRecords);
+}
+
+TEST_F(FileHashesTest, OthersMayNotWriteRecords) {
+  const std::string path = file("model", kLarge, 'x');
+  const mode_t usual = ::umask(0);
+  hashes_.of(path);
+  ::umask(usual);
+  EXPECT_EQ(fs::status(records_).permissions(), fs::perms::owner_all);
 }
 
 TEST_F(FileHashesTest, WithoutAFolderNothingIsRecorded) {
