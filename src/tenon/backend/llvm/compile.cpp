@@ -119,8 +119,9 @@ struct ComparesOfAbsoluteValues : llvm::PassInfoMixin<ComparesOfAbsoluteValues> 
   }
 };
 
-/// LLVM's code generation without loop strength reduction, of which function_passes say where it
-/// runs: a pass that is skipped later still has its analyses made.
+/// LLVM's code generation without its loop strength reduction, and without the pass that only prepares
+/// for it: function_passes has one where it is wanted. They are not added, rather than skipped when
+/// they would run, as the analyses that a pass asks for are made in either case.
 class CodeGenPasses final : public llvm::legacy::PassManager {
  public:
   void add(llvm::Pass* pass) override {
