@@ -192,6 +192,11 @@ Expr Analyzer::Impl::choose(const Expr& condition, const Expr& a, const Expr& b,
     y = simplify(b);
   }
   if (same(x, y)) return x;
+  // A choice inside of a choice, with the same value otherwise, is one choice.
+  if (const auto* inner = lazy ? x.as<Call>() : nullptr;
+      inner && inner->is(IntrinsicId::kIfThenElse) && inner->arg(0)->dtype.is_scalar() &&
+      same(inner->arg(2), y) && cannot_fail(inner->arg(0)))
+    return tenon::if_then_else(simplify(logical_and(inner->arg(0), c)), inner->arg(1), y);
   if (c.same_as(condition) && x.same_as(a) && y.same_as(b)) return original;
   return original.as<Select>() ? tenon::select(c, x, y) : tenon::if_then_else(c, x, y);
 }

@@ -78,6 +78,22 @@ TEST_F(Simplify, MinimaAndSelections) {
   EXPECT_EQ(of(select(x > y, i + x, x + i)), "i + x");
 }
 
+// A padding inside of another one, with the same value outside of both, asks once.
+TEST_F(Simplify, ChoicesInsideOfChoices) {
+  const auto choice = [](const Expr& condition, const Expr& a, const Expr& b) {
+    return if_then_else(condition, a, b);
+  };
+  EXPECT_EQ(of(choice(x < int64(9), choice(x < int64(8), y, int64(0)), int64(0))),
+            "if_then_else(x < 8, y, 0)");
+  EXPECT_EQ(of(choice(x < int64(9), choice(y < int64(8), n, int64(0)), int64(0))),
+            "if_then_else(y < 8 and x < 9, n, 0)");
+  // Another value, and a condition that only counts where the outer one holds.
+  EXPECT_EQ(of(choice(x < int64(9), choice(y < int64(8), n, int64(1)), int64(0))),
+            "if_then_else(x < 9, if_then_else(y < 8, n, 1), 0)");
+  EXPECT_EQ(of(choice(x > int64(0), choice(floordiv(y, x) > int64(3), n, int64(0)), int64(0))),
+            "if_then_else(x > 0, if_then_else(y // x > 3, n, 0), 0)");
+}
+
 TEST_F(Simplify, Conditions) {
   EXPECT_EQ(of(i * 8 + j < int64(32)), "True");
   EXPECT_EQ(of(i * 8 + j >= int64(32)), "False");
