@@ -205,6 +205,30 @@ TEST(Codegen, RowsInAnyOrderShareAPointer) {
   for (size_t k = 0; k < in.size(); ++k) EXPECT_EQ(out[k], in[k]) << k;
 }
 
+// Elements that are read under conditions have one pointer in common, made in front of the first of these.
+TEST(Codegen, GuardedReadsShareAPointer) {
+  const auto a = buffer("a", kFloat32, {int64(54)}), c = buffer("c", kFloat32, {int64(54)});
+  const auto i = var("i"), j = var("j");
+  std::vector<Stmt> stores;
+  for (int64_t k = -2; k < 4; ++k) {
+    const Expr from = i * int64(9) + j * int64(3) + int64(k);
+    const Expr inside = logical_and(from >= int64(0), from < int64(54));
+    stores.push_back(make<BufferStore>(
+        c, if_then_else(inside, load(a, {from}), imm(kFloat32, -1.0)),
+        std::vector<Expr>{floormod(i * int64(9) + j * int64(3) + int64(k + 2), int64(54))}));
+  }
+  const auto kernel = PrimFunc::of_buffers({a, c}, nest({i, j}, {int64(6), int64(3)}, seq(stores)));
+  std::vector<float> in(54);
+  for (size_t k = 0; k < in.size(); ++k) in[k] = static_cast<float>(k + 1);
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(in);
+  const auto out = run_kernel(kernel, std::move(buffers), in.size() * sizeof(float)).as<float>();
+  for (size_t k = 4; k < in.size(); ++k) EXPECT_EQ(out[k], in[k - 2]) << k;
+  const std::string text = emit_llvm(program_of(kernel), host());
+  const std::string body = text.substr(0, text.find("then"));
+  EXPECT_EQ(count(text, " mul "), count(body, " mul ")) << text;
+}
+
 // A variable that is bound twice in one block is two values.
 TEST(Codegen, PointersFollowTheirVariables) {
   const auto a = buffer("a", kFloat32, {int64(4)}), c = buffer("c", kFloat32, {int64(4)});

@@ -32,22 +32,29 @@ llvm::Value* FunctionCodegen::generate_if(const Call& call) {
     llvm::Value* a = value(call.arg(1));
     return b_.CreateSelect(decision, a, value(call.arg(2)));
   }
+  for (size_t i : {1, 2}) make_pointers(call.arg(i));
   llvm::BasicBlock* yes = block("then");
   llvm::BasicBlock* no = block("else");
   llvm::BasicBlock* end = block("endif");
   b_.CreateCondBr(decision, yes, no);
   const auto saved = memo_;  // values of one branch do not exist in the other
+  const auto pointers = shared_pointers_;
   b_.SetInsertPoint(yes);
+  shared_pointers_.enter(yes);
   llvm::Value* a = value(call.arg(1));
   yes = b_.GetInsertBlock();
   b_.CreateBr(end);
   memo_ = saved;
+  shared_pointers_ = pointers;
   b_.SetInsertPoint(no);
+  shared_pointers_.enter(no);
   llvm::Value* b = value(call.arg(2));
   no = b_.GetInsertBlock();
   b_.CreateBr(end);
   memo_ = saved;
+  shared_pointers_ = pointers;
   b_.SetInsertPoint(end);
+  shared_pointers_.enter(end);
   llvm::PHINode* phi = b_.CreatePHI(a->getType(), 2);
   phi->addIncoming(a, yes);
   phi->addIncoming(b, no);

@@ -139,6 +139,22 @@ llvm::Value* FunctionCodegen::pointer_to(llvm::Value* base, const tir::Buffer& b
   return constant == 0 ? shared : b_.CreateGEP(element, shared, number);
 }
 
+void FunctionCodegen::make_pointers(const Expr& expr) {
+  const auto is_known = [&](const Expr& index) {
+    bool known = backend::is_plain_index(index) && !backend::needs_guard(index);
+    walk<Var>(index, [&](const Var& var) { known = known && vars_.contains(&var); });
+    return known;
+  };
+  walk<tir::BufferLoad>(expr, [&](const tir::BufferLoad& load) {
+    const tir::Buffer& buffer = *load.buffer;
+    if (load.indices.size() != 1 || !buffer.is_compact() || !buffers_.contains(&buffer)) return;
+    const auto* ramp = load.indices[0].as<Ramp>();
+    const Expr first = ramp ? ramp->base : load.indices[0];
+    if (first->dtype.is_scalar() && is_known(first))
+      pointer_to(pointer_of(buffer, load.origin), buffer, {first});
+  });
+}
+
 FunctionCodegen::Address FunctionCodegen::address(const tir::Buffer& buffer,
                                                   const std::vector<Expr>& indices,
                                                   const Origin& origin) {
