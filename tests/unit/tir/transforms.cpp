@@ -140,6 +140,33 @@ TEST(BoundUnrolling, CountsOnceWhatCopiesOfInnerLoopsShare) {
   EXPECT_FALSE(fits(true));
 }
 
+// A choice by the loop's variable is one value in each copy: 16 sums of 100 terms are as much as one sum in
+// all copies, and copies have no select.
+TEST(BoundUnrolling, CountsTheChosenValueOfACopy) {
+  for (const bool is_vector : {false, true}) {
+    const auto x = buffer("x", {n(128)}), y = buffer("y", {n(16), n(8)});
+    const auto i = var("i");
+    const Expr lanes = is_vector ? Expr(make<Ramp>(n(0), n(1), 8)) : n(0);
+    const DType dtype = kFloat32.with_lanes(is_vector ? 8 : 1);
+    Expr value;
+    for (int64_t row = 15; row >= 0; --row) {
+      Expr sum = imm(dtype, static_cast<double>(row));
+      for (int64_t term = 0; term < 100; ++term) sum = sum + load(x, {lanes + n(term)});
+      Expr chosen = eq(Expr(i), n(row));
+      if (is_vector) chosen = make<Broadcast>(chosen, 8);
+      value = value ? select(chosen, sum, value) : sum;
+    }
+    const RemarkScope scope;
+    const auto out = apply(PrimFunc::of_buffers({x, y}, loop(i, n(16), ForKind::kUnrolled,
+                                                             store(y, {Expr(i), lanes}, value))),
+                           {unroll_loop});
+    EXPECT_TRUE(scope.remarks().empty());
+    EXPECT_EQ(count<BufferStore>(out), 16);
+    EXPECT_EQ(count<BufferLoad>(out), 1600);
+    EXPECT_EQ(count<Select>(out), 0);
+  }
+}
+
 // A copy of an elementary function is dozens of operations, one of a long vector several.
 TEST(UnrollLoop, CountsTheWorkOfACopy) {
   const auto copies = [](const std::function<Expr(Expr)>& value) {

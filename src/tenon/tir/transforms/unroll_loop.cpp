@@ -29,6 +29,13 @@ std::optional<int64_t> copies_of(const NodePtr& node) {
   return as_int(loop->extent);
 }
 
+/// The comparison that chooses for all lanes, null where it is none for equality.
+const Binary* equality_of(const Select& select) {
+  const auto* lanes = select.condition.as<Broadcast>();
+  const auto* test = (lanes ? lanes->value : select.condition).as<Binary>();
+  return test && test->op == BinaryOp::kEQ ? test : nullptr;
+}
+
 int64_t nodes_in(const NodePtr& root) {
   int64_t count = 0;
   walk(root, [&](const NodePtr&) { ++count; });
@@ -62,6 +69,7 @@ class Bounds {
 
   Ref<PrimFunc> run(const Ref<PrimFunc>& function) {
     of_function_ = kFreeOfFunction + kGrowth * nodes_in(function);
+    made_.clear();
     statements_.clear();
     copies_.clear();
     return rewrite(function, [&](const NodePtr& node) { return (*this)(node); });
@@ -72,11 +80,7 @@ class Bounds {
     const auto extent = copies_of(node);
     if (!extent) return std::nullopt;
     const auto& loop = *node.as<For>();
-    if (take_room(loop.body, *extent)) {
-      statements_[node.get()] = *extent * statements_in(loop.body);
-      count_copies(loop, *extent);
-      return std::nullopt;
-    }
+    if (take_room(loop, *extent)) return std::nullopt;
     record({"BoundUnrolling",
             loop.loop_var->name,
             "kept",
@@ -98,17 +102,21 @@ class Bounds {
     return statements;
   }
 
-  int64_t work_in(const Stmt& body) const {
-    int64_t work = 0;
-    walk(body, [&](const NodePtr& node) {
-      const auto copies = copies_.find(node.get());
-      work += work_of(node) * (copies == copies_.end() ? 1 : copies->second);
-    });
-    return work;
+  // A select whose first value is that of one copy only.
+  static const Select* choice_of_one(const NodePtr& node, const Var& variable) {
+    const auto* select = node.as<Select>();
+    const Binary* test = select ? equality_of(*select) : nullptr;
+    return test && test->lhs.get() == &variable && as_int(test->rhs) ? select : nullptr;
   }
 
-  // Copies share what depends neither on the loop's variable nor on what each of them defines anew.
-  void count_copies(const For& loop, int64_t extent) {
+  struct Copies {
+    int64_t work = 0;
+    std::vector<std::pair<const Node*, int64_t>> counts;  // of nodes that are made so often
+  };
+  // Of the body of a loop. Copies share what depends neither on the loop's variable nor on what each of
+  // them defines anew; by its variable they choose one value of a select.
+  Copies copies_in(const For& loop, int64_t extent) const {
+    Copies out;
     NodeSet changing;
     changing.insert(loop.loop_var.get());
     walk(loop.body, [&](const NodePtr& node) {
@@ -121,15 +129,25 @@ class Bounds {
       });
     });
     std::unordered_map<const Node*, bool> known;
-    const std::function<bool(const NodePtr&)> changes = [&](const NodePtr& node) {
-      if (node.get()->type().identity) return changing.contains(node.get());
+    const std::function<bool(const NodePtr&, int64_t)> changes = [&](const NodePtr& node,
+                                                                     int64_t count) {
       if (const auto it = known.find(node.get()); it != known.end()) return it->second;
+      const auto inner = copies_.find(node.get());
+      out.work += work_of(node) * (inner == copies_.end() ? 1 : inner->second) * count;
+      if (node.get()->type().identity) return known[node.get()] = changing.contains(node.get());
       bool any = false;
-      each_member(node, [&](const NodePtr& member, FieldRole) { any |= changes(member); });
-      if (any) copies_.try_emplace(node.get(), 1).first->second *= extent;
+      if (const Select* choice = choice_of_one(node, *loop.loop_var); choice && count > 1) {
+        any = true;
+        changes(choice->true_value, 1);
+        changes(choice->false_value, count - 1);
+      } else {
+        each_member(node, [&](const NodePtr& member, FieldRole) { any |= changes(member, count); });
+      }
+      if (any) out.counts.emplace_back(node.get(), count);
       return known[node.get()] = any;
     };
-    changes(loop.body);
+    changes(loop.body, extent);
+    return out;
   }
 
   static constexpr int64_t kMaxCopies = 4096;  // of a statement of one loop
@@ -137,19 +155,31 @@ class Bounds {
   // in quadratic time; the kernels of large networks make some 10,000 each and 200,000 together.
   static constexpr int64_t kFreeOfFunction = 16'384, kFreeOfModule = 400'000, kGrowth = 8;
 
-  bool take_room(const Stmt& body, int64_t extent) {
-    if (extent > kMaxCopies || statements_in(body) * extent > kMaxCopies) return false;
-    const int64_t made = extent * work_in(body);
-    if (made > std::min(of_function_, of_module_)) return false;
-    of_function_ -= made;
-    of_module_ -= made;
+  bool take_room(const For& loop, int64_t extent) {
+    const int64_t statements = statements_in(loop.body);
+    if (extent > kMaxCopies || statements * extent > kMaxCopies) return false;
+    const Copies made = copies_in(loop, extent);
+    // What inner loops took for one body is part of it.
+    int64_t more = made.work;
+    walk_if(loop.body, [&](const NodePtr& node) {
+      const auto inner = made_.find(node.get());
+      if (inner != made_.end()) more -= inner->second;
+      return inner == made_.end();
+    });
+    if (more > std::min(of_function_, of_module_)) return false;
+    of_function_ -= more;
+    of_module_ -= more;
+    made_[&loop] = made.work;
+    statements_[&loop] = extent * statements;
+    for (const auto& [node, count] : made.counts)
+      copies_.try_emplace(node, 1).first->second *= count;
     return true;
   }
 
   int64_t of_function_ = 0, of_module_;  // the room that is left
-  // Of loops that become copies: the statements each makes, and how often a node in them is made
-  // where that is not once.
-  std::unordered_map<const Node*, int64_t> statements_, copies_;
+  // Of loops that become copies: the work and the statements each makes, and how often a node in them
+  // is made where that is not once.
+  std::unordered_map<const Node*, int64_t> made_, statements_, copies_;
 };
 
 }  // namespace
@@ -187,6 +217,27 @@ IRModule bound_unrolling(IRModule module) {
   return module;
 }
 
+namespace {
+
+/// The body of a loop for one value of its variable. Selects by that value are decided first, so that
+/// of a choice between as many rows as there are copies one row is copied, and not all of them.
+class CopyOfBody final : public Rewriter {
+ public:
+  CopyOfBody(const For& loop, const Expr& value) { replace(loop.loop_var, value); }
+
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    const auto* select = node.as<Select>();
+    const Binary* test = select ? equality_of(*select) : nullptr;
+    if (!test) return rewrite_members(node);
+    const auto lhs = as_int((*this)(test->lhs)), rhs = as_int((*this)(test->rhs));
+    if (!lhs || !rhs) return rewrite_members(node);
+    return (*this)(*lhs == *rhs ? select->true_value : select->false_value);
+  }
+};
+
+}  // namespace
+
 static std::optional<NodePtr> copies(const NodePtr& node) {
   const auto extent = copies_of(node);
   if (!extent) return std::nullopt;
@@ -195,7 +246,7 @@ static std::optional<NodePtr> copies(const NodePtr& node) {
   std::vector<Stmt> stmts;
   for (int64_t i = 0; i < *extent; ++i) {
     const Expr value = loop.min + imm(loop.loop_var->dtype, i);
-    const Stmt copy = substitute(loop.body, {{loop.loop_var.get(), value}});
+    const Stmt copy = CopyOfBody(loop, value)(loop.body);
     stmts.push_back(renew ? renew_definitions(copy) : copy);
   }
   return make<Seq>(std::move(stmts), loop.origin);
