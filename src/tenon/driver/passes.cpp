@@ -474,7 +474,8 @@ std::vector<Row> make_rows() {
        "takes out of kernels what they make of constants alone, so that it folds", Form::kLegalised,
        kExact, graph::split_layout_rewrite_preproc},
       {"DataflowUseInplaceCalls", "lets kernels write over arguments that nobody needs afterwards",
-       Form::kLegalised, kExact, graph::use_inplace_calls},
+       Form::kLegalised, kExact,
+       [](IRModule module) { return graph::use_inplace_calls(std::move(module)); }},
       {"LowerGraph", "lowers graph function `main` to a PrimFunc of allocations and T.call_tir",
        Form::kLegalised, kExact, graph::lower_graph},
       // -- TensorIR

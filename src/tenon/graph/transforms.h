@@ -177,6 +177,11 @@ IRModule convert_layout(IRModule module);
 /// ways. Requires: legalised; run it when kernels are scheduled. `DataflowUseInplaceCalls` to
 /// users.
 IRModule use_inplace_calls(IRModule module);
+/// The same where `may_share` says whether a kernel's input and output may be one memory, in the place of
+/// tir::may_share_memory.
+using MayShareMemory =
+    std::function<bool(const tir::PrimFunc& kernel, size_t input, size_t output)>;
+IRModule use_inplace_calls(IRModule module, const MayShareMemory& may_share);
 
 /// Lowers graph function `main` to one PrimFunc of allocations and T.call_tir; graph functions that
 /// it does not call are dropped, with a remark. Requires: legalised, fused.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include "tenon/graph/transforms.h"
@@ -13,6 +14,7 @@
 #include "tenon/support/remarks.h"
 #include "tenon/tir/effects.h"
 #include "tenon/tir/schedule/default_schedule.h"
+#include "tenon/tir/schedule/in_place.h"
 
 namespace tenon::memory {
 
@@ -28,14 +30,15 @@ Target target_of(const IRModule& module) {
   return parse_target(text ? *text : "llvm");
 }
 
-/// The program as it is lowered before kernels are scheduled, with the kernels that compute in place,
-/// or with none; without `main` where it cannot be, which is told when it has to be.
-IRModule lowered(IRModule module, const Rooms& rooms, bool in_place = true) {
+/// The program as it is lowered before kernels are scheduled, with the kernels that may compute in place;
+/// without `main` where it cannot be, which is told when it has to be.
+IRModule lowered(IRModule module, const Rooms& rooms,
+                 const graph::MayShareMemory& may_share = tir::may_share_memory) {
   const RemarkScope told_later;
   for (const auto& [name, room] : rooms)
     module.set(name, module.find<tir::PrimFunc>(name)->with_attr(kOriginalName, name));
   try {
-    return graph::lower_graph(in_place ? graph::use_inplace_calls(module) : module);
+    return graph::lower_graph(graph::use_inplace_calls(module, may_share));
   } catch (const CompileError&) {
     return {};
   }
@@ -108,25 +111,27 @@ std::vector<std::pair<Ref<tir::Block>, tir::WinogradChoice>> forms_of(
   return out;
 }
 
-/// The form of one of a kernel's blocks, in several blocks of tiles; nothing where none takes one.
-std::optional<tir::GivenPlan> form_of(const tir::PrimFunc& kernel, const Target& target) {
-  const auto forms = forms_of(kernel, target);
-  if (forms.empty()) return std::nullopt;
-  tir::GivenPlan form;
-  form.block = forms[0].first->name;
-  form.algorithm = tir::BlockPlan::Algorithm::kWinograd;
-  form.winograd = forms[0].second;
-  form.winograd->block_tiles = (form.winograd->block_tiles + 1) / 2;
-  form.winograd->tasks = 1;
-  return form;
-}
-
-/// The most memory that a form of a kernel's blocks takes where there is any; 0: none takes one.
-int64_t wanted_bytes(const tir::PrimFunc& kernel, const Target& target) {
-  int64_t most = 0;
-  for (const auto& [block, choice] : forms_of(kernel, target))
-    most = std::max(most, tir::winograd_bytes(*block, choice));
-  return most;
+/// Whether kernels compute in place as their forms of several blocks of tiles do: what the sums are made of is
+/// read by later blocks.
+graph::MayShareMemory share_by_forms(const Target& target) {
+  return [target](const tir::PrimFunc& kernel, size_t input, size_t output) {
+    if (!tir::may_share_memory(kernel, input, output)) return false;
+    std::set<const Node*> read;  // by sums, or by what computes what they read
+    for (const auto& [block, form] : forms_of(kernel, target))
+      read.merge(tir::effects_of(block->body).reads);
+    std::vector<tir::Effects> blocks;
+    walk<tir::Block>(kernel.body, [&](const tir::Block& block) {
+      if (!block.iter_vars.empty()) blocks.push_back(tir::effects_of(block.body));
+    });
+    for (size_t known = 0; known != read.size();) {
+      known = read.size();
+      for (const tir::Effects& block : blocks)
+        if (std::any_of(block.writes.begin(), block.writes.end(),
+                        [&](const Node* memory) { return read.count(memory) != 0; }))
+          read.insert(block.reads.begin(), block.reads.end());
+    }
+    return read.count(kernel.buffers[input].get()) == 0;
+  };
 }
 
 /// Bytes that are alive at calls, at most, by the name of what they call, and anywhere.
@@ -173,61 +178,53 @@ std::optional<Alive> alive_at_calls(const IRModule& module, const IRModule& prog
   return out;
 }
 
-/// Each of the kernels as `schedule` makes it; those of which it makes nothing are left out.
-Kernels scheduled(const IRModule& module, const std::vector<std::string>& names,
-                  const std::function<Ref<tir::PrimFunc>(const Ref<tir::PrimFunc>&)>& schedule) {
+/// These kernels as they are scheduled with direct sums.
+Kernels scheduled_by_sums(const IRModule& module, const std::vector<std::string>& names,
+                          const Target& target) {
   std::vector<Ref<tir::PrimFunc>> made(names.size());
-  for_each_in_parallel(names.size(),
-                       [&](size_t i) { made[i] = schedule(module.find<tir::PrimFunc>(names[i])); });
+  for_each_in_parallel(names.size(), [&](size_t i) {
+    made[i] = tir::schedule_by_default(module.find<tir::PrimFunc>(names[i]), target).func();
+  });
   Kernels out;
-  for (size_t i = 0; i < names.size(); ++i)
-    if (made[i]) out.emplace(names[i], made[i]);
+  for (size_t i = 0; i < names.size(); ++i) out.emplace(names[i], made[i]);
   return out;
 }
 
 /// Limits rooms to what is left below the most that is alive anywhere if all sums are direct. At the calls
-/// of a kernel that may compute in place, what is alive if it takes its form counts. Whether a schedule
-/// computes in place shows in its statements: direct sums in pieces of rows do not, nor does a form of
-/// several blocks of tiles where it would write over its windows. Kernels are scheduled where that matters:
-/// where direct sums could raise the peak, and where a form might not have the memory that it wants.
+/// of a kernel that may compute in place, what is alive if it takes its form counts. Whether a schedule of
+/// direct sums computes in place shows in its statements, as pieces of rows do not: kernels are scheduled
+/// where that could raise the peak.
 void keep_peak(const IRModule& module, const IRModule& program, Rooms& rooms) {
   const Target target = target_of(module);
   std::optional<Alive> alive = alive_at_calls(module, program, rooms);
   if (!alive) return;
   const bool takes_forms = tir::takes_fast_forms(module, target);
-  const auto with = [&](const Kernels& kernels) -> std::optional<Alive> {
-    if (kernels.empty()) return alive;
-    IRModule changed = module;
-    for (const auto& [name, kernel] : kernels) changed.set(name, kernel);
-    return alive_at_calls(module, lowered(std::move(changed), rooms), rooms);
-  };
   std::vector<std::string> names;
   for (const auto& [name, apart] : alive->at_apart)
     if (takes_forms && apart > alive->most) names.push_back(name);
-  const Kernels by_sums = scheduled(module, names, [&](const Ref<tir::PrimFunc>& kernel) {
-    return tir::schedule_by_default(kernel, target).func();
-  });
-  const std::optional<Alive> direct = with(by_sums);
-  if (!direct) return;
-  names.clear();
-  for (const auto& [name, apart] : alive->at_apart) {
-    const int64_t wanted = wanted_bytes(*module.find<tir::PrimFunc>(name), target);
-    if (takes_forms && wanted > 0 && apart + wanted > direct->most) names.push_back(name);
+  std::optional<Alive> direct = alive;
+  if (!names.empty()) {
+    IRModule changed = module;
+    for (const auto& [name, kernel] : scheduled_by_sums(module, names, target))
+      changed.set(name, kernel);
+    direct = alive_at_calls(module, lowered(std::move(changed), rooms), rooms);
   }
-  Kernels formed = scheduled(module, names, [&](const Ref<tir::PrimFunc>& kernel) {
-    const auto form = form_of(*kernel, target);
-    return form ? tir::schedule_by_default(kernel, target, nullptr, {&*form}, true).func()
-                : Ref<tir::PrimFunc>();
-  });
-  formed.insert(by_sums.begin(), by_sums.end());  // of those without a form
-  const std::optional<Alive> by_forms = with(formed);
-  if (!by_forms) return;
-  for (const auto& [name, at] : by_forms->at) {
-    const auto apart = alive->at_apart.find(name);
-    const bool is_apart = apart != alive->at_apart.end() && !formed.count(name);
-    const int64_t most = is_apart ? apart->second : at;
+  const auto by_forms =
+      takes_forms ? alive_at_calls(module, lowered(module, rooms, share_by_forms(target)), rooms)
+                  : alive;
+  if (!direct || !by_forms) return;
+  for (const auto& [name, at_forms] : by_forms->at) {
+    int64_t at = at_forms;
+    if (!takes_forms || forms_of(*module.find<tir::PrimFunc>(name), target).empty()) {
+      const auto apart = alive->at_apart.find(name);
+      const bool is_scheduled = std::find(names.begin(), names.end(), name) != names.end();
+      if (is_scheduled)
+        at = direct->at.at(name);
+      else if (apart != alive->at_apart.end())
+        at = apart->second;
+    }
     int64_t& room = rooms[name];
-    room = std::clamp<int64_t>(direct->most - most, 0, room);
+    room = std::clamp<int64_t>(direct->most - at, 0, room);
   }
 }
 
@@ -254,25 +251,37 @@ IRModule annotate_scratch_room(IRModule module) {
 IRModule grow_scratch_room(IRModule module) {
   const Target target = target_of(module);
   if (tir::states_fast_forms(module) || !tir::takes_fast_forms(module, target)) return module;
-  Rooms rooms, taken;
+  struct Taken {
+    int64_t bytes = 0;
+    bool in_one_block = true;
+  };
+  Rooms rooms;
+  std::map<std::string, Taken> taken;
   for (const auto& [name, function] : module.functions())
     if (const auto kernel = cast<tir::PrimFunc>(function);
         kernel && kernel->attrs.contains(tir::kLayoutFreeBuffers)) {
       const int64_t room = kernel->attrs.get<int64_t>(tir::kScratchRoom)
                                .value_or(std::numeric_limits<int64_t>::max());
-      for (const auto& [block, choice] : forms_of(*kernel, target, room))
-        taken[name] = rooms[name] = tir::winograd_bytes(*block, choice);
+      for (const auto& [block, choice] : forms_of(*kernel, target, room)) {
+        rooms[name] = room;
+        taken[name] = {tir::winograd_bytes(*block, choice),
+                       tir::winograd_blocks(*block, choice) == 1};
+      }
     }
   if (rooms.empty()) return module;
-  // The peak that there is anyway, at least: calls in place lower it. What is alive, at most.
-  const auto least = alive_at_calls(module, lowered(module, rooms), rooms);
-  const auto most = alive_at_calls(module, lowered(module, rooms, false), rooms);
-  if (!least || !most) return module;
-  int64_t peak = least->most;
-  for (const auto& [name, alive] : least->at) peak = std::max(peak, alive + taken.at(name));
-  for (const auto& [name, alive] : most->at)
+  const auto alive = alive_at_calls(module, lowered(module, rooms), rooms);
+  const auto by_forms =
+      alive_at_calls(module, lowered(module, rooms, share_by_forms(target)), rooms);
+  if (!alive || !by_forms) return module;
+  // The peak that there is anyway, at least: one block of tiles may write over the windows that it has read.
+  int64_t peak = alive->most;
+  for (const auto& [name, at_forms] : by_forms->at) {
+    const Taken& form = taken.at(name);
+    peak = std::max(peak, (form.in_one_block ? alive->at.at(name) : at_forms) + form.bytes);
+  }
+  for (const auto& [name, at_forms] : by_forms->at)
     module.set(name, module.find<tir::PrimFunc>(name)->with_attr(
-                         tir::kGrownRoom, std::max<int64_t>(peak - alive, 0)));
+                         tir::kGrownRoom, std::max<int64_t>(peak - at_forms, 0)));
   return module;
 }
 

@@ -30,7 +30,8 @@ bool is_same_tensor(const Type& a, const Type& b) {
 
 class InplaceCalls {
  public:
-  explicit InplaceCalls(IRModule& module) : module_(module) {
+  InplaceCalls(IRModule& module, const MayShareMemory& may_share)
+      : module_(module), may_share_(may_share) {
     // How often each kernel is named at all, to know when nobody needs it any more.
     const std::vector<IRModule::Entry> entries = module.functions();
     for (const auto& [name, function] : entries) {
@@ -93,7 +94,7 @@ class InplaceCalls {
 
   bool may_share(const Ref<PrimFunc>& kernel, size_t input, size_t output) {
     const auto [it, is_new] = known_.try_emplace({kernel.get(), input, output}, false);
-    if (is_new) it->second = tir::may_share_memory(*kernel, input, output);
+    if (is_new) it->second = may_share_(*kernel, input, output);
     return it->second;
   }
 
@@ -135,6 +136,7 @@ class InplaceCalls {
   }
 
   IRModule& module_;
+  const MayShareMemory& may_share_;
   std::map<std::string, int64_t> named_;
   std::map<std::pair<std::string, Places>, int64_t> changed_;
   std::map<std::pair<std::string, Places>, std::string> variants_;
@@ -145,8 +147,12 @@ class InplaceCalls {
 }  // namespace
 
 IRModule use_inplace_calls(IRModule module) {
+  return use_inplace_calls(std::move(module), tir::may_share_memory);
+}
+
+IRModule use_inplace_calls(IRModule module, const MayShareMemory& may_share) {
   const std::vector<IRModule::Entry> entries = module.functions();
-  InplaceCalls calls(module);
+  InplaceCalls calls(module, may_share);
   for (const auto& [name, function] : entries)
     if (const auto graph = cast<Function>(function)) calls.decide(*graph);
   for (const auto& [name, function] : entries)

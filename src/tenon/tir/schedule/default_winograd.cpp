@@ -68,6 +68,11 @@ int64_t winograd_bytes(const Block& block, const WinogradChoice& choice) {
   return sizes && form ? tile_bytes(*sizes, *form) * choice.block_tiles * choice.tasks : 0;
 }
 
+int64_t winograd_blocks(const Block& block, const WinogradChoice& choice) {
+  const auto sizes = convolution_sizes(block);
+  return sizes ? blocks_of(sizes->tiles(choice.tile), choice.block_tiles) : 0;
+}
+
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
                                               int64_t room, int64_t grown) {
   const auto sizes = convolution_sizes(block);

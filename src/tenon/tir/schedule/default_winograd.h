@@ -31,6 +31,9 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
 /// Bytes that the transforms take, one block of tiles for each task; 0 where the block is no such convolution.
 int64_t winograd_bytes(const Block& block, const WinogradChoice& choice);
 
+/// The number of blocks of tiles; 0 where the block is no such convolution.
+int64_t winograd_blocks(const Block& block, const WinogradChoice& choice);
+
 /// Schedules a convolution by this form, with what reads its result. Filters must be known before the
 /// program runs. \returns the plans of the products, or `given`.
 /// \throws CompileError (kScheduleIllegal) where the block does not suit; `schedule` may then be changed.
