@@ -208,7 +208,7 @@ class Primitives(_Schedule):
         Gives the blocks around the products: two of the filters, three of the patches, two of the result.
 
         Args:
-            tile: rows and columns of outputs: 2 or 4.
+            tile: rows and columns of outputs: 2, 4 or 6.
             block_tiles: tiles of a block, the outermost axis of what follows.
         """
 

@@ -157,7 +157,7 @@ void change_algorithm(const Json& plan, size_t block, std::vector<Change>& out) 
       set(name, nullptr);
       continue;
     }
-    for (const int64_t tile : {4, 2})
+    for (const int64_t tile : {6, 4, 2})
       for (const int64_t count : kBlockTiles)
         for (const int64_t tasks : {1, 2})
           set(name, {{"tile", tile}, {"block_tiles", count}, {"tasks", tasks}});

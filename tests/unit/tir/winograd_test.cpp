@@ -56,7 +56,7 @@ Ref<PrimFunc> planar(int64_t n, int64_t c, int64_t o, int64_t h, int64_t w, bool
 }
 
 TEST(Winograd, IsTheConvolutionInAnyLayout) {
-  for (const int64_t tile : {2, 4})
+  for (const int64_t tile : {2, 4, 6})
     for (const int64_t block_tiles : {1, 3, 100}) {
       for (const bool swapped : {false, true}) {
         const auto f = planar(2, 3, 2, 6, 7, swapped);
@@ -92,7 +92,7 @@ TEST(Winograd, SaysWhatItDoesNotTake) {
     return refusal([&] { sch.winograd(sch.get_block("conv"), tile, tiles); });
   };
   EXPECT_EQ(of(planar(1, 2, 2, 4, 4)), "accepted");
-  EXPECT_EQ(of(planar(1, 2, 2, 4, 4), 3), "tiles of 3 x 3 outputs; expected 2 or 4");
+  EXPECT_EQ(of(planar(1, 2, 2, 4, 4), 3), "tiles of 3 x 3 outputs; expected 2, 4 or 6");
   EXPECT_EQ(of(planar(1, 2, 2, 4, 4), 4, 0), "blocks of 0 tiles; expected at least 1");
   const std::string taps =
       "block `conv` is no convolution of 3 x 3 taps of stride 1: its taps do not move with two "
@@ -171,10 +171,12 @@ TEST(Winograd, DefaultSchedule) {
     for (const int64_t width : {4, 6})
       for (const bool padded : {false, true}) {
         const Target target = parse_target(text);
-        const int64_t lanes = target.vector_lanes(32), height = 9, edge = padded ? 0 : 2;
-        const auto f = testing::conv({lanes, 2 * lanes, height + edge, width + edge, 3, 1,
-                                      padded ? 1 : 0, lanes, 2, padded});
-        for (const int64_t tile : {2, 4}) {
+        const int64_t lanes = target.vector_lanes(32), edge = padded ? 0 : 2;
+        for (const int64_t tile : {2, 4, 6}) {
+          if (tile == 6 && width != 6) continue;  // as it is there, and slow to evaluate
+          const int64_t height = tile == 6 ? 13 : 9;
+          const auto f = testing::conv({lanes, 2 * lanes, height + edge, width + edge, 3, 1,
+                                        padded ? 1 : 0, lanes, 2, padded});
           const int64_t tiles = (height + tile - 1) / tile * ((width + tile - 1) / tile);
           for (const auto& [block_tiles, tasks] :
                {std::pair<int64_t, int64_t>{5, 1}, {(tiles + 1) / 2, 2}}) {
@@ -280,11 +282,41 @@ TEST(Winograd, BlocksGrowWhereTheProgramHasTheMemory) {
   // Blocks may leave the second cache by its own size.
   EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=1048576", 49 * 32768), "F(2) by 49");
   EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=524288", 49 * 32768), "F(2) by 25");
-  EXPECT_EQ(choice(128, 28, k2M, int64_t{1} << 40), "F(4) by 49");
-  EXPECT_EQ(choice(128, 28, k2M, 49 * 36864 - 1), "F(4) by 25");
+  EXPECT_EQ(choice(128, 32, k2M, 49 * 36864 - 1), "F(4) by 32");
   EXPECT_EQ(choice(128, 32, k2M, int64_t{1} << 40), "F(4) by 32");
   EXPECT_EQ(choice(128, 32, k2M, 32 * 36864 - 1), "F(4) by 22");
-  EXPECT_EQ(choice(128, 28, "llvm -mcpu=haswell", int64_t{1} << 40), "F(4) by 25");
+  EXPECT_EQ(choice(128, 32, "llvm -mcpu=haswell", int64_t{1} << 40), "F(4) by 22");
+}
+
+// It takes more memory than the other forms, which the program must have anyway, and more filters.
+TEST(Winograd, SixRowsAreChosenWhereTheyPay) {
+  const auto choice = [](int64_t channels, int64_t size, const char* text,
+                         int64_t grown = int64_t{1} << 40) {
+    const Target target = parse_target(text);
+    Schedule sch(
+        testing::conv({channels, channels, size, size, 3, 1, 1, target.vector_lanes(32), 2}));
+    const auto found =
+        choose_winograd(*sch.get(sch.get_block("conv")), target, int64_t{1} << 40, grown);
+    return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
+  };
+  const char* const haswell = "llvm -mcpu=haswell";
+  for (const char* text : {haswell, "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64-v2"}) {
+    EXPECT_EQ(choice(128, 28, text), "F(6) by 25") << text;
+    EXPECT_EQ(choice(128, 30, text), "F(6) by 25") << text;
+  }
+  EXPECT_EQ(choice(64, 56, haswell), "F(6) by 25");
+  // 64 positions of 256 channels are 64 KiB a tile.
+  EXPECT_EQ(choice(128, 30, haswell, 25 * 65536), "F(6) by 25");
+  EXPECT_EQ(choice(128, 30, haswell, 25 * 65536 - 1), "F(6) by 13");
+  EXPECT_EQ(choice(128, 30, haswell, 24 * 65536 - 1), "F(4) by 22");
+  // As many positions as F(4) has.
+  EXPECT_EQ(choice(128, 36, haswell), "F(6) by 18");
+  EXPECT_EQ(choice(128, 32, haswell), "F(4) by 22");
+  // 9 tiles are too few for filters from beyond the second cache.
+  EXPECT_EQ(choice(32, 17, haswell), "F(6) by 9");
+  EXPECT_EQ(choice(256, 17, haswell), "F(4) by 25");
+  // Few channels: the transforms are most of it.
+  EXPECT_EQ(choice(8, 128, haswell), "F(4) by 20");
 }
 
 // Nothing changes where sums are to be computed term by term, or filters are not constant.

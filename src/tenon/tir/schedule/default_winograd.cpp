@@ -87,22 +87,30 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
       static_cast<double>(sizes->images * sizes->rows * sizes->columns) * 9 * channels / rate,
       9 * channels, target);
   std::optional<WinogradChoice> best;
-  for (const int64_t tile : {int64_t{4}, int64_t{2}}) {
+  for (const int64_t tile : {int64_t{4}, int64_t{2}, int64_t{6}}) {
     const WinogradForm& form = *winograd_form(tile);
     const auto tiles = static_cast<double>(sizes->images * sizes->tiles(tile));
     const auto positions = static_cast<double>(form.points() * form.points());
-    const double transforms = positions *
+    const int64_t all = sizes->tiles(tile);
+    const bool streams = is_streamed(positions * channels, target);
+    // Its filters are worth reading from beyond the second cache where each is used often.
+    const bool is_six = tile == 6;
+    if (is_six && streams && all < model.winograd_tiles) continue;
+    const double transforms = (is_six ? model.winograd_six_transforms : 1) * positions *
                               (static_cast<double>(sizes->inputs) * model.winograd_input_cycles +
                                static_cast<double>(sizes->outputs) * model.winograd_output_cycles) /
                               lanes;
     const double seconds = seconds_of(tiles * (positions * channels / rate + transforms),
                                       positions * channels, target);
-    if (seconds >= direct * model.winograd_gain || (best && seconds >= best->seconds)) continue;
-    const int64_t all = sizes->tiles(tile), bytes = tile_bytes(*sizes, form);
-    const bool streams = is_streamed(positions * channels, target);
+    if (seconds >= direct * model.winograd_gain ||
+        (best && seconds >= best->seconds * (is_six ? model.winograd_six_gain : 1)))
+      continue;
+    const int64_t bytes = tile_bytes(*sizes, form);
     int64_t blocks = std::max<int64_t>(1, (all + model.winograd_tiles / 2) / model.winograd_tiles);
-    const int64_t most = room / bytes;
-    const int64_t least = streams ? model.winograd_least_tiles : model.winograd_few_tiles;
+    const int64_t most = (is_six ? grown : room) / bytes;
+    const int64_t least = !streams ? model.winograd_few_tiles
+                          : is_six ? model.winograd_tiles
+                                   : model.winograd_least_tiles;
     if (most < std::min(all, least)) continue;
     blocks = std::max(blocks, (all + most - 1) / most);
     // Filters that do not stay in cache are read once for each block.

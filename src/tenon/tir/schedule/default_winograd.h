@@ -23,8 +23,9 @@ struct WinogradChoice {
 };
 
 /// The form that the model of the machine holds to be faster than direct sums, in blocks of as many
-/// tiles as have their transforms in `room` bytes, or more in `grown`; nothing where none is, or where the block is no
-/// convolution of 3 x 3 taps of stride 1 over channels in vectors.
+/// tiles as have their transforms in `room` bytes, or more in `grown`, where also F(6x6, 3x3) must have
+/// them; nothing where none is, or where the block is no convolution of 3 x 3 taps of stride 1 over
+/// channels in vectors.
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
                                               int64_t room, int64_t grown = 0);
 

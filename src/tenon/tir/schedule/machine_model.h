@@ -240,6 +240,12 @@ struct MachineModel {
   /// Cycles of the two transforms for each position and vector of channels: F(4x4, 3x3) took 60 ns and
   /// 36 ns a tile and 8 channels at 3.2 GHz. [winograd]
   double winograd_input_cycles = 5.3, winograd_output_cycles = 3.2;
+  /// The same of F(6x6, 3x3), times that: its rows have more terms, and more of them than registers. 64 to
+  /// 128 channels on 28 x 28 to 112 x 112. [Zen 3, 16 registers]
+  double winograd_six_transforms = 1.3;
+  /// The share of the other forms' time above which these are kept, as F(6x6, 3x3) has twice their error
+  /// and nearly twice the filters. [chosen]
+  double winograd_six_gain = 0.97;
   /// The share of the ports' rate that products reach, in either form. [conv] [winograd]
   double winograd_share = 0.9;
   /// The share of the direct sums' time above which these are kept. [chosen]

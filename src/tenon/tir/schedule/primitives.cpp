@@ -460,7 +460,7 @@ std::vector<Row> on_blocks() {
                    "rounds otherwise. Gives the blocks around the products: two of the filters, "
                    "three of the patches, two of the result.",
         .inputs = {kOfBlock},
-        .attrs = {{"tile", kNumber, "rows and columns of outputs: 2 or 4"},
+        .attrs = {{"tile", kNumber, "rows and columns of outputs: 2, 4 or 6"},
                   {"block_tiles", kNumber, "tiles of a block, the outermost axis of what follows"}},
         .result = Result::kBlocks},
        [](const Step& s) {

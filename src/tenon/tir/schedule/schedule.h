@@ -144,7 +144,7 @@ class Schedule {
 
   // ---- other sums
   /// Computes a convolution of 3 x 3 taps of stride 1 by Winograd's form for tiles of `tile` x `tile`
-  /// outputs (2 or 4), in blocks of `block_tiles` tiles, which are the outermost axes of all that
+  /// outputs (2, 4 or 6), in blocks of `block_tiles` tiles, which are the outermost axes of all that
   /// follows. Extents must be constants. Rounds otherwise: winograd_form.h states by how much.
   /// \returns the blocks `*_filter_rows` and `*_filters` (of the filters alone), `*_patch`,
   /// `*_patch_rows`, `*_input` (zeros where a patch leaves what the convolution reads),

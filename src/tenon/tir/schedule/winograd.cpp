@@ -480,7 +480,7 @@ std::vector<BlockRV> Schedule::winograd(const BlockRV& block, int64_t tile, int6
   check_outermost(path);
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
   const WinogradForm* form = winograd_form(tile);
-  if (!form) illegal(realize->origin, "tiles of {} x {} outputs; expected 2 or 4", tile, tile);
+  if (!form) illegal(realize->origin, "tiles of {} x {} outputs; expected 2, 4 or 6", tile, tile);
   if (block_tiles < 1)
     illegal(realize->origin, "blocks of {} tiles; expected at least 1", block_tiles);
   if (!is_int(realize->predicate, 1) || !is_alone(path))

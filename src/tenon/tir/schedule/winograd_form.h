@@ -3,7 +3,8 @@
 // products instead of 3 m. In two dimensions F(m x m, 3 x 3) takes (m + 2)^2 instead of 9 m^2.
 //
 // With a patch d of m + 2 inputs and a filter g: y = A^T ((G g) * (B^T d)), * element by element.
-// Source: Lavin and Gray, arXiv:1509.09308; points 0, 1, -1, 2, -2 and infinity.
+// Source: Lavin and Gray, arXiv:1509.09308; points 0, 1, -1, 2, -2, 1/2, -1/2 and infinity, as many as the
+// form needs.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@ struct WinogradForm {
   int64_t points() const { return tile + 2; }
 };
 
-/// Null where there is no form of this tile. There are those of 2 and 4.
+/// Null where there is no form of this tile. There are those of 2, 4 and 6.
 const WinogradForm* winograd_form(int64_t tile);
 
 /// Row `row` of the product of B^T (or G) with what `value` gives for its columns. Rows of opposite
