@@ -300,11 +300,11 @@ TEST(Winograd, SixRowsAreChosenWhereTheyPay) {
     return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
   };
   const char* const haswell = "llvm -mcpu=haswell";
-  for (const char* text : {haswell, "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64-v2"}) {
-    EXPECT_EQ(choice(128, 28, text), "F(6) by 25") << text;
+  for (const char* text : {haswell, "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64-v2"})
     EXPECT_EQ(choice(128, 30, text), "F(6) by 25") << text;
-  }
-  EXPECT_EQ(choice(64, 56, haswell), "F(6) by 25");
+  EXPECT_EQ(choice(64, 112, haswell), "F(6) by 25");
+  // It would gain less than it costs in filters, code and errors.
+  EXPECT_EQ(choice(128, 28, haswell), "F(4) by 25");
   // 64 positions of 256 channels are 64 KiB a tile.
   EXPECT_EQ(choice(128, 30, haswell, 25 * 65536), "F(6) by 25");
   EXPECT_EQ(choice(128, 30, haswell, 25 * 65536 - 1), "F(6) by 13");

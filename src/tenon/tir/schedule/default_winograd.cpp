@@ -73,6 +73,58 @@ int64_t winograd_blocks(const Block& block, const WinogradChoice& choice) {
   return sizes ? blocks_of(sizes->tiles(choice.tile), choice.block_tiles) : 0;
 }
 
+namespace {
+
+/// A form's time on one thread, as the model of the machine predicts it.
+struct Prediction {
+  double seconds;
+  bool streams;  // its filters, from beyond the second cache
+};
+
+double rate_of(const Target& target) {
+  const MachineModel& model = machine_model(target);
+  return target.vector_lanes(32) * model.fmas_per_cycle * model.winograd_share;
+}
+
+Prediction predict(const ConvolutionSizes& sizes, int64_t tile, const Target& target) {
+  const MachineModel& model = machine_model(target);
+  const auto inputs = static_cast<double>(sizes.inputs),
+             outputs = static_cast<double>(sizes.outputs),
+             tiles = static_cast<double>(sizes.images * sizes.tiles(tile));
+  const int64_t points = winograd_form(tile)->points();
+  const auto positions = static_cast<double>(points * points);
+  const double filters = positions * inputs * outputs;
+  const double transforms =
+      (tile == 6 ? model.winograd_six_transforms : 1) * positions *
+      (inputs * model.winograd_input_cycles + outputs * model.winograd_output_cycles) /
+      target.vector_lanes(32);
+  return {seconds_of(tiles * (filters / rate_of(target) + transforms), filters, target),
+          is_streamed(filters, target)};
+}
+
+/// The number of blocks of tiles that have their transforms in `room`, or in `grown` where that makes them
+/// fewer; nothing where too few tiles have.
+std::optional<int64_t> blocks_in(int64_t room, int64_t grown, const ConvolutionSizes& sizes,
+                                 int64_t tile, bool streams, const Target& target) {
+  const MachineModel& model = machine_model(target);
+  const int64_t all = sizes.tiles(tile), bytes = tile_bytes(sizes, *winograd_form(tile));
+  const int64_t most = room / bytes;
+  const int64_t least = !streams    ? model.winograd_few_tiles
+                        : tile == 6 ? model.winograd_tiles
+                                    : model.winograd_least_tiles;
+  if (most < std::min(all, least)) return std::nullopt;
+  int64_t blocks = std::max<int64_t>(1, (all + model.winograd_tiles / 2) / model.winograd_tiles);
+  blocks = std::max(blocks, blocks_of(all, most));
+  // Filters that do not stay in cache are read once for each block.
+  const int64_t largest =
+      std::min(model.winograd_streamed_tiles,
+               std::min(target.l2_bytes * model.winograd_l2_halves / 2, grown) / bytes);
+  if (streams && largest > 0) blocks = std::min(blocks, blocks_of(all, largest));
+  return blocks;
+}
+
+}  // namespace
+
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
                                               int64_t room, int64_t grown) {
   const auto sizes = convolution_sizes(block);
@@ -80,47 +132,28 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
       block.writes.at(0)->buffer->dtype != kFloat32)
     return std::nullopt;
   const MachineModel& model = machine_model(target);
-  const double lanes = target.vector_lanes(32);
-  const auto channels = static_cast<double>(sizes->inputs * sizes->outputs);
-  const double rate = lanes * model.fmas_per_cycle * model.winograd_share;
-  const double direct = seconds_of(
-      static_cast<double>(sizes->images * sizes->rows * sizes->columns) * 9 * channels / rate,
-      9 * channels, target);
+  const double filters = 9 * static_cast<double>(sizes->inputs * sizes->outputs);
+  const auto places = static_cast<double>(sizes->images * sizes->rows * sizes->columns);
+  const double direct = seconds_of(places * filters / rate_of(target), filters, target);
   std::optional<WinogradChoice> best;
-  for (const int64_t tile : {int64_t{4}, int64_t{2}, int64_t{6}}) {
-    const WinogradForm& form = *winograd_form(tile);
-    const auto tiles = static_cast<double>(sizes->images * sizes->tiles(tile));
-    const auto positions = static_cast<double>(form.points() * form.points());
-    const int64_t all = sizes->tiles(tile);
-    const bool streams = is_streamed(positions * channels, target);
-    // Its filters are worth reading from beyond the second cache where each is used often.
-    const bool is_six = tile == 6;
-    if (is_six && streams && all < model.winograd_tiles) continue;
-    const double transforms = (is_six ? model.winograd_six_transforms : 1) * positions *
-                              (static_cast<double>(sizes->inputs) * model.winograd_input_cycles +
-                               static_cast<double>(sizes->outputs) * model.winograd_output_cycles) /
-                              lanes;
-    const double seconds = seconds_of(tiles * (positions * channels / rate + transforms),
-                                      positions * channels, target);
-    if (seconds >= direct * model.winograd_gain ||
-        (best && seconds >= best->seconds * (is_six ? model.winograd_six_gain : 1)))
-      continue;
-    const int64_t bytes = tile_bytes(*sizes, form);
-    int64_t blocks = std::max<int64_t>(1, (all + model.winograd_tiles / 2) / model.winograd_tiles);
-    const int64_t most = (is_six ? grown : room) / bytes;
-    const int64_t least = !streams ? model.winograd_few_tiles
-                          : is_six ? model.winograd_tiles
-                                   : model.winograd_least_tiles;
-    if (most < std::min(all, least)) continue;
-    blocks = std::max(blocks, (all + most - 1) / most);
-    // Filters that do not stay in cache are read once for each block.
-    const int64_t largest =
-        std::min(model.winograd_streamed_tiles,
-                 std::min(target.l2_bytes * model.winograd_l2_halves / 2, grown) / bytes);
-    if (streams && largest > 0) blocks = std::min(blocks, blocks_of(all, largest));
-    best = WinogradChoice{tile, blocks_of(all, blocks), 1, seconds, direct};
-  }
-  if (best) divide(*best, *sizes, target, room);
+  const auto take = [&](int64_t tile, const Prediction& predicted, int64_t form_room) {
+    if (predicted.seconds >= direct * model.winograd_gain) return;
+    const auto blocks = blocks_in(form_room, grown, *sizes, tile, predicted.streams, target);
+    if (!blocks) return;
+    best =
+        WinogradChoice{tile, blocks_of(sizes->tiles(tile), *blocks), 1, predicted.seconds, direct};
+  };
+  for (const int64_t tile : {4, 2})
+    if (const Prediction form = predict(*sizes, tile, target);
+        !best || form.seconds < best->seconds)
+      take(tile, form, room);
+  // F(6x6, 3x3) rounds worse, and its filters are worth reading from beyond the second cache where each is
+  // used often.
+  const Prediction six = predict(*sizes, 6, target);
+  if ((!six.streams || sizes->tiles(6) >= model.winograd_tiles) &&
+      (!best || six.seconds < best->seconds * model.winograd_six_gain))
+    take(6, six, grown);
+  if (best) divide(*best, *sizes, target, best->tile == 6 ? grown : room);
   return best;
 }
 
