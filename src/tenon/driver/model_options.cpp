@@ -63,7 +63,7 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option(
       "--fp", fp,
       "MODE: how sums of floats are computed. `strict`: term by term; `fast`: convolutions "
-      "also by forms with fewer operations, with an error of at most 2e-5 of a layer's "
+      "also by forms with fewer operations, with an error of some 1e-5 of a layer's "
       "largest output (docs/design/0016-winograd.md), sums of products in parts "
       "(docs/plans.md, `chunks`), and products with weights of few bits "
       "by digits of 8 bits (docs/language-models.md); `auto` (the default): as `fast` "
