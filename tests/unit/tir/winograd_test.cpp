@@ -266,57 +266,52 @@ TEST(Winograd, IsChosenBySizes) {
   EXPECT_EQ(choice(16, 32, "llvm -mcpu=skylake-avx512", 3 * 4608 - 1), "F(2) by 3 in 2");
 }
 
+/// The form of a layer of square pictures where `grown` bytes are left below the peak.
+static std::string choice_with(int64_t channels, int64_t size, const char* text,
+                               int64_t grown = int64_t{1} << 40) {
+  const Target target = parse_target(text);
+  Schedule sch(
+      testing::conv({channels, channels, size, size, 3, 1, 1, target.vector_lanes(32), 2}));
+  const auto found =
+      choose_winograd(*sch.get(sch.get_block("conv")), target, int64_t{1} << 40, grown);
+  return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
+}
+
 // Filters from beyond the second cache are read for as few blocks as what their tiles take allows.
 TEST(Winograd, BlocksGrowWhereTheProgramHasTheMemory) {
-  const auto choice = [](int64_t channels, int64_t size, const char* text, int64_t grown) {
-    const Target target = parse_target(text);
-    Schedule sch(
-        testing::conv({channels, channels, size, size, 3, 1, 1, target.vector_lanes(32), 2}));
-    const auto found =
-        choose_winograd(*sch.get(sch.get_block("conv")), target, int64_t{1} << 40, grown);
-    return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
-  };
   const char* const k2M = "llvm -mcpu=skylake-avx512 -l2=2097152";
-  EXPECT_EQ(choice(256, 14, k2M, 49 * 32768), "F(2) by 49");
-  EXPECT_EQ(choice(256, 14, k2M, 49 * 32768 - 1), "F(2) by 25");
+  EXPECT_EQ(choice_with(256, 14, k2M, 49 * 32768), "F(2) by 49");
+  EXPECT_EQ(choice_with(256, 14, k2M, 49 * 32768 - 1), "F(2) by 25");
   // Blocks may leave the second cache by its own size.
-  EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=1048576", 49 * 32768), "F(2) by 49");
-  EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512 -l2=524288", 49 * 32768), "F(2) by 25");
-  EXPECT_EQ(choice(128, 32, k2M, 49 * 36864 - 1), "F(4) by 32");
-  EXPECT_EQ(choice(128, 32, k2M, int64_t{1} << 40), "F(4) by 32");
-  EXPECT_EQ(choice(128, 32, k2M, 32 * 36864 - 1), "F(4) by 22");
-  EXPECT_EQ(choice(128, 32, "llvm -mcpu=haswell", int64_t{1} << 40), "F(4) by 22");
+  EXPECT_EQ(choice_with(256, 14, "llvm -mcpu=skylake-avx512 -l2=1048576", 49 * 32768),
+            "F(2) by 49");
+  EXPECT_EQ(choice_with(256, 14, "llvm -mcpu=skylake-avx512 -l2=524288", 49 * 32768), "F(2) by 25");
+  EXPECT_EQ(choice_with(128, 32, k2M, 49 * 36864 - 1), "F(4) by 32");
+  EXPECT_EQ(choice_with(128, 32, k2M, int64_t{1} << 40), "F(4) by 32");
+  EXPECT_EQ(choice_with(128, 32, k2M, 32 * 36864 - 1), "F(4) by 22");
+  EXPECT_EQ(choice_with(128, 32, "llvm -mcpu=haswell", int64_t{1} << 40), "F(4) by 22");
 }
 
 // It takes more memory than the other forms, which the program must have anyway, and more filters.
 TEST(Winograd, SixRowsAreChosenWhereTheyPay) {
-  const auto choice = [](int64_t channels, int64_t size, const char* text,
-                         int64_t grown = int64_t{1} << 40) {
-    const Target target = parse_target(text);
-    Schedule sch(
-        testing::conv({channels, channels, size, size, 3, 1, 1, target.vector_lanes(32), 2}));
-    const auto found =
-        choose_winograd(*sch.get(sch.get_block("conv")), target, int64_t{1} << 40, grown);
-    return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
-  };
   const char* const haswell = "llvm -mcpu=haswell";
   for (const char* text : {haswell, "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64-v2"})
-    EXPECT_EQ(choice(128, 30, text), "F(6) by 25") << text;
-  EXPECT_EQ(choice(64, 112, haswell), "F(6) by 25");
+    EXPECT_EQ(choice_with(128, 30, text), "F(6) by 25") << text;
+  EXPECT_EQ(choice_with(64, 112, haswell), "F(6) by 25");
   // It would gain less than it costs in filters, code and errors.
-  EXPECT_EQ(choice(128, 28, haswell), "F(4) by 25");
+  EXPECT_EQ(choice_with(128, 28, haswell), "F(4) by 25");
   // 64 positions of 256 channels are 64 KiB a tile.
-  EXPECT_EQ(choice(128, 30, haswell, 25 * 65536), "F(6) by 25");
-  EXPECT_EQ(choice(128, 30, haswell, 25 * 65536 - 1), "F(6) by 13");
-  EXPECT_EQ(choice(128, 30, haswell, 24 * 65536 - 1), "F(4) by 22");
+  EXPECT_EQ(choice_with(128, 30, haswell, 25 * 65536), "F(6) by 25");
+  EXPECT_EQ(choice_with(128, 30, haswell, 25 * 65536 - 1), "F(6) by 13");
+  EXPECT_EQ(choice_with(128, 30, haswell, 24 * 65536 - 1), "F(4) by 22");
   // As many positions as F(4) has.
-  EXPECT_EQ(choice(128, 36, haswell), "F(6) by 18");
-  EXPECT_EQ(choice(128, 32, haswell), "F(4) by 22");
+  EXPECT_EQ(choice_with(128, 36, haswell), "F(6) by 18");
+  EXPECT_EQ(choice_with(128, 32, haswell), "F(4) by 22");
   // 9 tiles are too few for filters from beyond the second cache.
-  EXPECT_EQ(choice(32, 17, haswell), "F(6) by 9");
-  EXPECT_EQ(choice(256, 17, haswell), "F(4) by 25");
+  EXPECT_EQ(choice_with(32, 17, haswell), "F(6) by 9");
+  EXPECT_EQ(choice_with(256, 17, haswell), "F(4) by 25");
   // Few channels: the transforms are most of it.
-  EXPECT_EQ(choice(8, 128, haswell), "F(4) by 20");
+  EXPECT_EQ(choice_with(8, 128, haswell), "F(4) by 20");
 }
 
 // Nothing changes where sums are to be computed term by term, or filters are not constant.
