@@ -229,6 +229,27 @@ TEST(Codegen, GuardedReadsShareAPointer) {
   EXPECT_EQ(count(text, " mul "), count(body, " mul ")) << text;
 }
 
+// What a branch made is not known behind it, where a value is chosen next without any address.
+TEST(Codegen, PointersOfABranchEndWithIt) {
+  const auto a = buffer("a", kFloat32, {int64(54)}), c = buffer("c", kFloat32, {int64(54)});
+  const auto i = var("i"), j = var("j");
+  const Expr place = i * int64(9) + j * int64(3);
+  const auto put = [&](const Expr& at, const Expr& value) {
+    return Stmt(make<BufferStore>(c, value, std::vector<Expr>{at}));
+  };
+  const Stmt branch = make<IfThenElse>(i > int64(3), put(place, load(a, {place})));
+  const Expr chosen = if_then_else(j > int64(0), floordiv(i, j), int64(7));
+  const auto kernel = PrimFunc::of_buffers(
+      {a, c}, nest({i, j}, {int64(6), int64(3)},
+                   seq({branch, put(place + int64(1), make<Cast>(kFloat32, chosen))})));
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(std::vector<float>(54, 5));
+  const auto out = run_kernel(kernel, std::move(buffers), 54 * sizeof(float)).as<float>();
+  EXPECT_EQ(out[1], 7);
+  EXPECT_EQ(out[5 * 9 + 2 * 3 + 1], 2);
+  EXPECT_EQ(out[5 * 9 + 2 * 3], 5);
+}
+
 // A variable that is bound twice in one block is two values.
 TEST(Codegen, PointersFollowTheirVariables) {
   const auto a = buffer("a", kFloat32, {int64(4)}), c = buffer("c", kFloat32, {int64(4)});

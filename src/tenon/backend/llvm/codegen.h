@@ -129,8 +129,7 @@ class SharedPointers {
   template <typename Make>
   llvm::Value* find_or_make(llvm::Value* base, const Expr& index, const llvm::BasicBlock* block,
                             Make make) {
-    if (block != block_) pointers_.clear();  // others need not dominate it
-    block_ = block;
+    keep_those_of(block);
     std::vector<Pointer>& known = pointers_[hash(index)];
     for (const Pointer& pointer : known)
       if (pointer.base == base && is_same(pointer.index, index)) return pointer.value;
@@ -138,7 +137,12 @@ class SharedPointers {
     return known.back().value;
   }
   void clear() { pointers_.clear(); }
-  /// From now on pointers are made in `block`, which the last one dominates.
+  /// From now on pointers are made in `block`: those of another one need not dominate it.
+  void keep_those_of(const llvm::BasicBlock* block) {
+    if (block != block_) pointers_.clear();
+    block_ = block;
+  }
+  /// The same, where the last one dominates `block`.
   void enter(const llvm::BasicBlock* block) { block_ = block; }
 
  private:

@@ -32,6 +32,7 @@ llvm::Value* FunctionCodegen::generate_if(const Call& call) {
     llvm::Value* a = value(call.arg(1));
     return b_.CreateSelect(decision, a, value(call.arg(2)));
   }
+  shared_pointers_.keep_those_of(b_.GetInsertBlock());
   for (size_t i : {1, 2}) make_pointers(call.arg(i));
   llvm::BasicBlock* yes = block("then");
   llvm::BasicBlock* no = block("else");
