@@ -308,10 +308,10 @@ TEST(Winograd, SixRowsAreChosenWhereTheyPay) {
   EXPECT_EQ(choice_with(128, 36, haswell), "F(6) by 18");
   EXPECT_EQ(choice_with(128, 32, haswell), "F(4) by 22");
   // 9 tiles are too few for filters from beyond the second cache.
-  EXPECT_EQ(choice_with(32, 17, haswell), "F(6) by 9");
-  EXPECT_EQ(choice_with(256, 17, haswell), "F(4) by 25");
-  // Few channels: the transforms are most of it.
-  EXPECT_EQ(choice_with(8, 128, haswell), "F(4) by 20");
+  EXPECT_EQ(choice_with(64, 17, "llvm -mcpu=haswell -l2=2097152"), "F(6) by 9");
+  EXPECT_EQ(choice_with(64, 17, haswell), "F(4) by 25");
+  // Errors of few terms.
+  EXPECT_EQ(choice_with(56, 112, haswell), "F(4) by 32");
 }
 
 // Nothing changes where sums are to be computed term by term, or filters are not constant.

@@ -150,7 +150,8 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
   // F(6x6, 3x3) rounds worse, and its filters are worth reading from beyond the second cache where each is
   // used often.
   const Prediction six = predict(*sizes, 6, target);
-  if ((!six.streams || sizes->tiles(6) >= model.winograd_tiles) &&
+  if (sizes->inputs >= model.winograd_six_inputs &&
+      (!six.streams || sizes->tiles(6) >= model.winograd_tiles) &&
       (!best || six.seconds < best->seconds * model.winograd_six_gain))
     take(6, six, grown);
   if (best) divide(*best, *sizes, target, best->tile == 6 ? grown : room);

@@ -247,6 +247,9 @@ struct MachineModel {
   /// twice their filters, and more code. Layers of resnet18 took 0.94 to 0.97 by it, the network 0.95 to 1.
   /// [resnet18, Zen 3]
   double winograd_six_gain = 0.93;
+  /// Channels that it sums, at least: the errors of sums in another order grow with the root of the terms, and
+  /// with 16 channels those of F(6x6, 3x3) were larger. [WinogradError]
+  int64_t winograd_six_inputs = 64;
   /// The share of the ports' rate that products reach, in either form. [conv] [winograd]
   double winograd_share = 0.9;
   /// The share of the direct sums' time above which these are kept. [chosen]
