@@ -140,8 +140,7 @@ TEST(BoundUnrolling, CountsOnceWhatCopiesOfInnerLoopsShare) {
   EXPECT_FALSE(fits(true));
 }
 
-// A choice by the loop's variable is one value in each copy: 16 sums of 100 terms are as much as one sum in
-// all copies, and copies have no select.
+// Each copy of the loop computes one of 16 sums: all copies have 16 sums together and not 256, and no select.
 TEST(BoundUnrolling, CountsTheChosenValueOfACopy) {
   for (const bool is_vector : {false, true}) {
     const auto x = buffer("x", {n(128)}), y = buffer("y", {n(16), n(8)});

@@ -286,10 +286,11 @@ TEST(Winograd, BlocksGrowWhereTheProgramHasTheMemory) {
   EXPECT_EQ(choice_with(256, 14, "llvm -mcpu=skylake-avx512 -l2=1048576", 49 * 32768),
             "F(2) by 49");
   EXPECT_EQ(choice_with(256, 14, "llvm -mcpu=skylake-avx512 -l2=524288", 49 * 32768), "F(2) by 25");
-  EXPECT_EQ(choice_with(128, 32, k2M, 49 * 36864 - 1), "F(4) by 32");
+  EXPECT_EQ(choice_with(128, 28, k2M), "F(4) by 49");
+  EXPECT_EQ(choice_with(128, 28, k2M, 49 * 36864 - 1), "F(4) by 25");
   EXPECT_EQ(choice_with(128, 32, k2M, int64_t{1} << 40), "F(4) by 32");
   EXPECT_EQ(choice_with(128, 32, k2M, 32 * 36864 - 1), "F(4) by 22");
-  EXPECT_EQ(choice_with(128, 32, "llvm -mcpu=haswell", int64_t{1} << 40), "F(4) by 22");
+  EXPECT_EQ(choice_with(128, 28, "llvm -mcpu=haswell"), "F(4) by 25");
 }
 
 // It takes more memory than the other forms, which the program must have anyway, and more filters.
@@ -304,13 +305,13 @@ TEST(Winograd, SixRowsAreChosenWhereTheyPay) {
   EXPECT_EQ(choice_with(128, 30, haswell, 25 * 65536), "F(6) by 25");
   EXPECT_EQ(choice_with(128, 30, haswell, 25 * 65536 - 1), "F(6) by 13");
   EXPECT_EQ(choice_with(128, 30, haswell, 24 * 65536 - 1), "F(4) by 22");
-  // As many positions as F(4) has.
   EXPECT_EQ(choice_with(128, 36, haswell), "F(6) by 18");
+  // 36 tiles of 64 products are as many products as F(4x4) has.
   EXPECT_EQ(choice_with(128, 32, haswell), "F(4) by 22");
-  // 9 tiles are too few for filters from beyond the second cache.
+  // 9 tiles are enough where the second cache holds the filters, and too few where it does not.
   EXPECT_EQ(choice_with(64, 17, "llvm -mcpu=haswell -l2=2097152"), "F(6) by 9");
   EXPECT_EQ(choice_with(64, 17, haswell), "F(4) by 25");
-  // Errors of few terms.
+  // Fewer than 64 channels are summed.
   EXPECT_EQ(choice_with(56, 112, haswell), "F(4) by 32");
 }
 

@@ -121,9 +121,9 @@ class ModuleCodegen {
 /// 16-bit floats compute as float.
 inline bool is_small_float(DType t) { return t.is_float() && t.bits == 16; }
 
-/// Pointers of one basic block, and of those that dominate it, that differ from others by a constant, by
-/// what they point into and the rest of the index: an unrolled loop has a thousand addresses of ten
-/// pointers.
+/// Pointers that addresses have in common which differ by a constant, by what they point into and the
+/// rest of the index: an unrolled loop has a thousand addresses of ten pointers. They are of the current
+/// basic block and of blocks that dominate it.
 class SharedPointers {
  public:
   template <typename Make>
@@ -241,11 +241,11 @@ class FunctionCodegen {
   llvm::Type* element_type(const tir::Buffer& buffer);
   /// Of an element. The constant of its index is added last: elements whose indices differ by
   /// constants have one pointer in common, and a constant in an address costs no instruction.
-  /// Makes what addresses of elements that `expr` reads have in common, as far as it may be computed
-  /// where nothing is read.
-  void make_pointers(const Expr& expr);
   llvm::Value* pointer_to(llvm::Value* base, const tir::Buffer& buffer,
                           const std::vector<Expr>& indices);
+  /// Makes the shared pointers of the elements that `expr` may read, where computing their indices
+  /// cannot fail. `expr` itself may be evaluated later, under a condition, or not at all.
+  void make_pointers(const Expr& expr);
   llvm::Value* element_pointer(llvm::Value* base, llvm::Value* offset, const tir::Buffer& buffer);
   llvm::Value* load(const tir::BufferLoad& node, llvm::Value* mask, llvm::Value* otherwise);
   void store(const tir::Buffer& buffer, const std::vector<Expr>& indices, llvm::Value* value,

@@ -240,8 +240,8 @@ struct MachineModel {
   /// Cycles of the two transforms for each position and vector of channels: F(4x4, 3x3) took 60 ns and
   /// 36 ns a tile and 8 channels at 3.2 GHz. [winograd]
   double winograd_input_cycles = 5.3, winograd_output_cycles = 3.2;
-  /// The same of F(6x6, 3x3), times that: its rows have more terms, and more of them than registers. 64 to
-  /// 128 channels on 28 x 28 to 112 x 112. [Zen 3, 16 registers]
+  /// How much more a position costs in F(6x6, 3x3): its rows have more terms, and a tile more values than
+  /// there are registers. 64 to 128 channels on 28 x 28 to 112 x 112. [Zen 3, 16 registers]
   double winograd_six_transforms = 1.3;
   /// The share of the other forms' time above which these are kept: F(6x6, 3x3) has twice their error, nearly
   /// twice their filters, and more code. Layers of resnet18 took 0.94 to 0.97 by it, the network 0.95 to 1.
