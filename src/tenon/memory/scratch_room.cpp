@@ -2,7 +2,6 @@
 #include "tenon/memory/scratch_room.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <set>
