@@ -121,6 +121,35 @@ TEST_F(PlansTest, ChangedPlansComputeTheSame) {
   EXPECT_EQ(tenon("bench " + kDigits + " --repeat 1" + given(chosen(""))).status, 0);
 }
 
+// Columns that fill no vector are dot products, or, where a plan says so, sums in lanes as all others.
+TEST_F(PlansTest, ColumnsThatFillNoVectorAreDotsOrContractions) {
+  const std::string model = "tests/modules/products_of_odd_columns.py";
+  // 33 columns, of which the last is the second nest.
+  const auto last_nest = [&](const std::string& option) {
+    const std::string out = folder_ + "/odd.json";
+    EXPECT_EQ(tenon("explain " + model + kAvx2 + option + " --write-plan " + out).status, 0);
+    const json plans = json::parse(read(out));
+    for (const json& plan : plans["plans"])
+      if (plan["kernel"] == "matmul") return plan["nests"].at(1);
+    return json();
+  };
+  const json dots = last_nest("");
+  EXPECT_EQ(dots["algorithm"], "dots");
+  EXPECT_EQ(dots["lanes"], 8);
+  json plans = json::parse(read(folder_ + "/odd.json"));
+  EXPECT_EQ(last_nest(given(plans)), dots);
+  json& nests = plans["plans"][0]["nests"];
+  nests = json::array({json::object(), {{"algorithm", "contraction"}}});
+  const json sums = last_nest(given(plans));
+  EXPECT_EQ(sums["algorithm"], "contraction");
+  EXPECT_EQ(sums["lanes"], 1);
+  const Outcome run = tenon("run " + model + kAvx2 + given(plans) + " --compare");
+  EXPECT_EQ(run.status, 0) << run.err;
+  nests[1] = {{"algorithm", "dots"}, {"lanes", 4}};
+  expect_error("explain " + model + kAvx2 + given(plans), 1,
+               "error[TN0014]: `lanes` is 4; expected 8 of this nest");
+}
+
 TEST_F(PlansTest, WhatIsWrongWithPlansHasItsPlace) {
   json plans = chosen(kAvx2);
   const std::string compile = "compile " + kDigits + kAvx2 + " -o " + folder_ + "/m.so";

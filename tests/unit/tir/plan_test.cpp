@@ -198,28 +198,53 @@ TEST(Plan, MatmulByATransposedOperand) {
             "tile 1 x 6 x 2 (rows, columns, vectors of 8); `b` packed; 8 steps unrolled; "
             "predicted 499.3 us; "
             "runner-up 1 x 5 x 2: 504.8 us; "
-            "then contraction: M v0[128], K v2[256], lane v1[4]; "
-            "tile 1 x 8 x 1 (rows, columns, vectors of 4); `b` packed; 8 steps unrolled; "
-            "predicted 10.44 us; "
-            "runner-up 1 x 7 x 1: 10.93 us\n");
+            "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 8 along K\n");
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k256Of32),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
             "tile 1 x 13 x 2 (rows, columns, vectors of 8); `b` packed; 4 steps unrolled; "
             "predicted 482.6 us; "
             "runner-up 1 x 12 x 2: 484 us; "
-            "then contraction: M v0[128], K v2[256], lane v1[4]; "
-            "tile 1 x 27 x 1 (rows, columns, vectors of 4); `b` packed; 4 steps unrolled; "
-            "predicted 8.799 us; "
-            "runner-up 1 x 26 x 1: 8.799 us\n");
+            "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 8 along K\n");
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k512),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
             "tile 1 x 27 x 1 (rows, columns, vectors of 16); `b` packed; 4 steps unrolled; "
             "predicted 272.8 us; "
             "runner-up 1 x 26 x 1: 272.8 us; "
-            "then contraction: M v0[128], K v2[256], lane v1[4]; "
-            "tile 1 x 27 x 1 (rows, columns, vectors of 4); `b` packed; 4 steps unrolled; "
-            "predicted 8.799 us; "
-            "runner-up 1 x 26 x 1: 8.799 us\n");
+            "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 16 along K\n");
+}
+
+// Columns that fill no vector, as nests by their width: "4, dots of 1".
+std::string rest_of(const Ref<PrimFunc>& kernel, const char* target) {
+  std::string text;
+  const std::vector<BlockPlan> plans = plans_of(kernel, target);
+  for (size_t i = 1; i < plans.at(0).tiles.size(); ++i) {
+    const TilePlan& nest = plans[0].tiles[i];
+    if (!text.empty()) text += ", ";
+    if (nest.algorithm == TilePlan::Algorithm::kDots) text += "dots of ";
+    text += std::to_string(nest.lane.extent);
+  }
+  return text;
+}
+
+TEST(Plan, ColumnsThatFillNoVectorAreDots) {
+  EXPECT_EQ(text_of(matmul(int64(24), 17, 64), k256),
+            "`matmul`: contraction: M v0[24], K v2[64], lane v1[16]; "
+            "tile 1 x 6 x 2 (rows, columns, vectors of 8); 8 steps unrolled; predicted 0.8207 us; "
+            "runner-up 1 x 5 x 2: 0.838 us; "
+            "then dots: M v0[24], K v2[64], lane v1[1]; vectors of 8 along K; `b` packed\n");
+  EXPECT_EQ(rest_of(matmul(int64(24), 23, 64), k256), "4, dots of 3");
+  EXPECT_EQ(rest_of(matmul(int64(24), 23, 512), k256), "4, dots of 3");
+  EXPECT_EQ(rest_of(matmul(int64(24), 31, 256), k512), "8, dots of 7");
+  EXPECT_EQ(rest_of(matmul(int64(24), 31, 256), "llvm -vector-bits=512 -vector-registers=16"),
+            "8, dots of 7");
+  EXPECT_EQ(rest_of(matmul(int64(24), 19, 64), k128), "dots of 3");
+  // Few steps or rows, copies that leave no room in the first cache, and rows that no number divides.
+  EXPECT_EQ(rest_of(matmul(int64(24), 17, 12), k256), "1");
+  EXPECT_EQ(rest_of(matmul(int64(7), 17, 64), k256), "1");
+  EXPECT_EQ(rest_of(matmul(int64(24), 17, 4096), k256), "1");
+  EXPECT_EQ(rest_of(matmul(int64(10007), 17, 64), k256), "16, 1");
+  EXPECT_EQ(rest_of(matmul(int64(10000), 17, 64), k256), "dots of 1");
+  EXPECT_EQ(plans_of(matmul(int64(10000), 17, 64), k256)[0].tiles[1].tasks, 2);
 }
 
 TEST(Plan, Conv3x3) {

@@ -197,6 +197,9 @@ struct MachineModel {
   int64_t scalar_operations = 4, row_operations = 16;
   /// Vectors below which a single row is one task, without a loop over vectors. [chosen]
   int64_t least_row_vectors = 4;
+  /// Of dot products: instructions of one beside its multiply-adds, the least rows for which a column is
+  /// copied, and the part of the first cache that copies take. [chosen]
+  int64_t dot_instructions = 10, least_dot_rows = 8, dot_l1_parts = 4;
   /// Elements from which an axis of a reduction is long enough alone: joined axes make places that
   /// are harder to simplify. [chosen]
   int64_t long_axis = 512;

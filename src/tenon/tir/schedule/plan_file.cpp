@@ -2,6 +2,7 @@
 #include "tenon/tir/schedule/plan_file.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -223,6 +224,7 @@ GivenNest nest_of(const Item& item) {
   axes("n", nest.n);
   axes("m", nest.m);
   axes("k", nest.k);
+  if (const auto algorithm = item.find("algorithm")) nest.algorithm = algorithm->text();
   if (const auto lanes = item.find("lanes")) nest.lanes = lanes->count(1);
   if (const auto fmas = item.find("unrolled_fmas")) nest.unrolled_fmas = fmas->count(0);
   if (const auto joins = item.find("joins_rows")) nest.joins_rows = joins->flag();
@@ -299,6 +301,36 @@ void GivenNest::check_taken(const TilePlan& plan) const {
   for (const Field& field : fields)
     if (const std::string own = taken.at(field.name).dump(); own != field.text)
       misfit(field.name, "is {}; expected {} of this nest", field.text, own);
+}
+
+int64_t GivenNest::lanes_up_to(int64_t most, bool is_fixed) const {
+  if (!lanes) return most;
+  if (is_fixed && *lanes != most)
+    misfit("lanes", "is {}; expected {} of columns whose number is known at run time", *lanes,
+           most);
+  if (*lanes > most || !std::has_single_bit(static_cast<uint64_t>(*lanes)))
+    misfit("lanes", "is {}; expected a power of two up to {}", *lanes, most);
+  return *lanes;
+}
+
+void GivenNest::order_axes(const char* role, const std::optional<std::vector<std::string>>& order,
+                           std::vector<Ref<Var>>& axes) const {
+  if (!order) return;
+  std::vector<Ref<Var>> ordered, rest = axes;
+  std::string names;
+  for (const Ref<Var>& axis : axes) names += (names.empty() ? "`" : ", `") + axis->name + "`";
+  for (const std::string& name : *order) {
+    const auto found = std::find_if(rest.begin(), rest.end(),
+                                    [&](const Ref<Var>& axis) { return axis->name == name; });
+    if (found == rest.end())
+      misfit(role, "has axis `{}`; expected, in some order, {}", name,
+             names.empty() ? "none" : names);
+    ordered.push_back(*found);
+    rest.erase(found);
+  }
+  if (!rest.empty())
+    misfit(role, "is without axis `{}`; expected, in some order, {}", rest[0]->name, names);
+  axes = std::move(ordered);
 }
 
 std::vector<const GivenPlan*> GivenPlans::of(const std::string& kernel,

@@ -29,6 +29,7 @@ struct GivenNest {
   std::vector<Field> fields;
   // Those that choose; the others state what the block is.
   std::optional<std::vector<std::string>> batch, n, m, k;  // the order of axes, by their names
+  std::optional<std::string> algorithm;                    // of columns that fill no vector
   std::optional<int64_t> lanes, unrolled_fmas;
   std::optional<bool> joins_rows, prefetches;
   std::optional<Tile> tile;
@@ -44,6 +45,12 @@ struct GivenNest {
   /// \throws CompileError (kBadPlan) where `plan`, which follows this, differs from it in a field:
   /// it states what the block is not.
   void check_taken(const TilePlan& plan) const;
+  /// Lanes of a vector, of `most` at most; `most` where they are not given. \param is_fixed  there can be no other number
+  /// \throws CompileError (kBadPlan)
+  int64_t lanes_up_to(int64_t most, bool is_fixed) const;
+  /// Puts the axes of a role in the order that is given for it, where one is. \throws CompileError (kBadPlan)
+  void order_axes(const char* role, const std::optional<std::vector<std::string>>& order,
+                  std::vector<Ref<Var>>& axes) const;
 
  private:
   const Origin& place(std::string_view field) const;

@@ -714,6 +714,7 @@ const char* name_of(TilePlan::Algorithm algorithm) {
     case TilePlan::Algorithm::kContraction: return "contraction";
     case TilePlan::Algorithm::kRow: return "row";
     case TilePlan::Algorithm::kWindow: return "window";
+    case TilePlan::Algorithm::kDots: return "dots";
   }
   unreachable("an algorithm");
 }
@@ -723,8 +724,11 @@ std::string str(const TilePlan& plan) {
                      axes_text("M", plan.m) + axes_text("N", plan.n) + axes_text("K", plan.k) +
                      axes_text("lane", {plan.lane});
   text.resize(text.size() - 2);
-  text += fmt::format("; tile {} (rows, columns, vectors of {}{})", str(plan.tile()), plan.lanes,
-                      plan.vectors_along_lane || plan.tile().vectors == 1 ? "" : " along N");
+  if (plan.algorithm == TilePlan::Algorithm::kDots)
+    text += fmt::format("; vectors of {} along K", plan.lanes);
+  else
+    text += fmt::format("; tile {} (rows, columns, vectors of {}{})", str(plan.tile()), plan.lanes,
+                        plan.vectors_along_lane || plan.tile().vectors == 1 ? "" : " along N");
   if (plan.flat) text += ", rows joined";
   if (!plan.packed.empty()) text += fmt::format("; `{}` packed", plan.packed);
   if (plan.joined_k > 1) {

@@ -48,6 +48,7 @@ struct TilePlan {
     kContraction,  // weights in vectors, the other operand broadcast
     kRow,          // one row of outputs, bound by reading the weights
     kWindow,       // every operand in vectors
+    kDots,         // a few columns: vectors along the reduction
   };
 
   Algorithm algorithm = Algorithm::kContraction;

@@ -5,10 +5,12 @@
 // packed, lanes that are whole vectors); the roles of its axes are found and a plan is chosen for them
 // (tile_plan.h); the plan is applied by primitives.
 #include <algorithm>
+#include <bit>
 
 #include "tenon/tir/schedule/attempt.h"
 #include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_schedule.h"
+#include "tenon/tir/schedule/dots.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/plan_file.h"
@@ -18,12 +20,6 @@
 namespace tenon::tir {
 
 namespace {
-
-int64_t power_of_two_up_to(int64_t n) {
-  int64_t p = 1;
-  while (p * 2 <= n) p *= 2;
-  return p;
-}
 
 /// What is known of a block that is a part of a nest.
 struct Part {
@@ -186,40 +182,6 @@ class Tiler {
     return &given_[plans_.size()];
   }
 
-  /// Lanes of vectors that were given, where they are not more than `most`, which the machine has.
-  static int64_t lanes_of(const GivenNest* given, int64_t most, bool is_fixed) {
-    if (!given || !given->lanes) return most;
-    const int64_t lanes = *given->lanes;
-    if (is_fixed && lanes != most)
-      given->misfit("lanes", "is {}; expected {} of columns whose number is known at run time",
-                    lanes, most);
-    if (lanes > most || lanes != power_of_two_up_to(lanes))
-      given->misfit("lanes", "is {}; expected a power of two up to {}", lanes, most);
-    return lanes;
-  }
-
-  /// Axes in the order that is given, where one is.
-  static void order_axes(const GivenNest& given, const char* role,
-                         const std::optional<std::vector<std::string>>& order,
-                         std::vector<Ref<Var>>& axes) {
-    if (!order) return;
-    std::vector<Ref<Var>> ordered, rest = axes;
-    std::string names;
-    for (const Ref<Var>& axis : axes) names += (names.empty() ? "`" : ", `") + axis->name + "`";
-    for (const std::string& name : *order) {
-      const auto found = std::find_if(rest.begin(), rest.end(),
-                                      [&](const Ref<Var>& axis) { return axis->name == name; });
-      if (found == rest.end())
-        given.misfit(role, "has axis `{}`; expected, in some order, {}", name,
-                     names.empty() ? "none" : names);
-      ordered.push_back(*found);
-      rest.erase(found);
-    }
-    if (!rest.empty())
-      given.misfit(role, "is without axis `{}`; expected, in some order, {}", rest[0]->name, names);
-    axes = std::move(ordered);
-  }
-
   void tile(const BlockRV& block, const BlockRV& epilogue, Part part = {}) {
     std::optional<size_t>& lane_axis = part.lane;
     const int64_t width = part.width;
@@ -244,16 +206,10 @@ class Tiler {
     if (symbolic && width == 0) return tile_symbolic_lane(block, epilogue, *lane_axis, full);
     if (symbolic) length = width;
     const GivenNest* given = given_nest();
-    const int64_t lanes = lanes_of(given, std::min(full, power_of_two_up_to(length)), symbolic);
-    // The remainder of the lane axis is a nest of its own, with fewer lanes.
-    if (length % lanes != 0) {
-      const int64_t main = length / lanes * lanes;
-      align_again(block, epilogue);
-      const auto products = cut(block, *lane_axis, {int64(main)}, true);
-      const auto epilogues = cut(epilogue, *lane_axis, {int64(main)}, true);
-      for (size_t i = 0; i < products.size(); ++i) tile(products[i], epilogues[i], {lane_axis});
-      return;
-    }
+    const int64_t most = std::min<int64_t>(full, std::bit_floor(static_cast<uint64_t>(length)));
+    const int64_t lanes = given ? given->lanes_up_to(most, symbolic) : most;
+    if (length % lanes != 0)
+      return tile_rest_apart(block, epilogue, *lane_axis, length / lanes * lanes);
     // Each of these nests has a copy of its own, which is made panel by panel.
     if (packing && lanes > 1) {
       pack_operand(block, *packing);
@@ -276,11 +232,11 @@ class Tiler {
       roles.lane = inner_lanes;
     }
     if (given) {
-      order_axes(*given, "batch", given->batch, roles.batch);
-      order_axes(*given, "n", given->n, roles.n);
-      order_axes(*given, "m", given->m, roles.m);
+      given->order_axes("batch", given->batch, roles.batch);
+      given->order_axes("n", given->n, roles.n);
+      given->order_axes("m", given->m, roles.m);
       const std::vector<Ref<Var>> by_weights = roles.k;
-      order_axes(*given, "k", given->k, roles.k);
+      given->order_axes("k", given->k, roles.k);
       if (!std::ranges::equal(roles.k, by_weights,
                               [](const auto& a, const auto& b) { return a.same_as(b); }))
         roles.joinable_k = 1;
@@ -305,6 +261,28 @@ class Tiler {
     if (given) given->check_taken(plan);
     plans_.push_back(plan);
     apply(block, epilogue, std::move(roles), plan);
+  }
+
+  /// Two nests: of `main` columns, which are whole vectors, and of the rest, with fewer lanes or none.
+  void tile_rest_apart(const BlockRV& block, const BlockRV& epilogue, size_t lane, int64_t main) {
+    align_again(block, epilogue);
+    const AllColumns all{sch_.get(block), accesses_of(block), lane};
+    const auto products = cut(block, lane, {int64(main)}, true);
+    const auto epilogues = cut(epilogue, lane, {int64(main)}, true);
+    tile(products[0], epilogues[0], {lane});
+    if (products.size() > 1 && !tile_dots(products[1], epilogues[1], all))
+      tile(products[1], epilogues[1], {lane});
+  }
+
+  /// Whether a few columns were computed as dot products.
+  bool tile_dots(const BlockRV& block, const BlockRV& epilogue, const AllColumns& all) {
+    const GivenNest* given = given_nest();
+    if (outside_ || packed_ || (given && given->algorithm.value_or("dots") != "dots")) return false;
+    const auto plan = schedule_dots(sch_, block, epilogue, all, target_, options_.is_serial);
+    if (!plan) return false;
+    if (given) given->check_taken(*plan);
+    plans_.push_back(*plan);
+    return true;
   }
 
   /// Two nests: of the first `point` steps of an axis, of which `first` is known, and of the rest.
@@ -753,7 +731,10 @@ class Tiler {
   }
 
   void vectorize_lanes(const LoopRV& loop, int64_t count, int64_t lanes) {
-    const int64_t width = count % lanes == 0 ? lanes : power_of_two_up_to(std::min(count, lanes));
+    const int64_t width =
+        count % lanes == 0
+            ? lanes
+            : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min(count, lanes))));
     if (width < 2) return;
     if (count % width == 0) {
       const auto parts = sch_.split(loop, width);
