@@ -86,16 +86,18 @@ double rate_of(const Target& target) {
   return target.vector_lanes(32) * model.fmas_per_cycle * model.winograd_share;
 }
 
-Prediction predict(const ConvolutionSizes& sizes, int64_t tile, const Target& target) {
+using Rule = MachineModel::WinogradRule;
+
+Prediction predict(const ConvolutionSizes& sizes, const Rule& rule, const Target& target) {
   const MachineModel& model = machine_model(target);
   const auto inputs = static_cast<double>(sizes.inputs),
              outputs = static_cast<double>(sizes.outputs),
-             tiles = static_cast<double>(sizes.images * sizes.tiles(tile));
-  const int64_t points = winograd_form(tile)->points();
+             tiles = static_cast<double>(sizes.images * sizes.tiles(rule.tile));
+  const int64_t points = winograd_form(rule.tile)->points();
   const auto positions = static_cast<double>(points * points);
   const double filters = positions * inputs * outputs;
   const double transforms =
-      (tile == 6 ? model.winograd_six_transforms : 1) * positions *
+      rule.transforms * positions *
       (inputs * model.winograd_input_cycles + outputs * model.winograd_output_cycles) /
       target.vector_lanes(32);
   return {seconds_of(tiles * (filters / rate_of(target) + transforms), filters, target),
@@ -105,13 +107,11 @@ Prediction predict(const ConvolutionSizes& sizes, int64_t tile, const Target& ta
 /// The number of blocks of tiles that have their transforms in `room`, or in `grown` where that makes them
 /// fewer; nothing where too few tiles have.
 std::optional<int64_t> blocks_in(int64_t room, int64_t grown, const ConvolutionSizes& sizes,
-                                 int64_t tile, bool streams, const Target& target) {
+                                 const Rule& rule, bool streams, const Target& target) {
   const MachineModel& model = machine_model(target);
-  const int64_t all = sizes.tiles(tile), bytes = tile_bytes(sizes, *winograd_form(tile));
+  const int64_t all = sizes.tiles(rule.tile), bytes = tile_bytes(sizes, *winograd_form(rule.tile));
   const int64_t most = room / bytes;
-  const int64_t least = !streams    ? model.winograd_few_tiles
-                        : tile == 6 ? model.winograd_tiles
-                                    : model.winograd_least_tiles;
+  const int64_t least = streams ? rule.least_block : model.winograd_few_tiles;
   if (most < std::min(all, least)) return std::nullopt;
   int64_t blocks = std::max<int64_t>(1, (all + model.winograd_tiles / 2) / model.winograd_tiles);
   blocks = std::max(blocks, blocks_of(all, most));
@@ -136,25 +136,21 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
   const auto places = static_cast<double>(sizes->images * sizes->rows * sizes->columns);
   const double direct = seconds_of(places * filters / rate_of(target), filters, target);
   std::optional<WinogradChoice> best;
-  const auto take = [&](int64_t tile, const Prediction& predicted, int64_t form_room) {
-    if (predicted.seconds >= direct * model.winograd_gain) return;
-    const auto blocks = blocks_in(form_room, grown, *sizes, tile, predicted.streams, target);
-    if (!blocks) return;
-    best =
-        WinogradChoice{tile, blocks_of(sizes->tiles(tile), *blocks), 1, predicted.seconds, direct};
-  };
-  for (const int64_t tile : {4, 2})
-    if (const Prediction form = predict(*sizes, tile, target);
-        !best || form.seconds < best->seconds)
-      take(tile, form, room);
-  // F(6x6, 3x3) rounds worse, and its filters are worth reading from beyond the second cache where each is
-  // used often.
-  const Prediction six = predict(*sizes, 6, target);
-  if (sizes->inputs >= model.winograd_six_inputs &&
-      (!six.streams || sizes->tiles(6) >= model.winograd_tiles) &&
-      (!best || six.seconds < best->seconds * model.winograd_six_gain))
-    take(6, six, grown);
-  if (best) divide(*best, *sizes, target, best->tile == 6 ? grown : room);
+  int64_t best_room = room;
+  for (const Rule& rule : model.winograd_forms) {
+    const Prediction form = predict(*sizes, rule, target);
+    if (form.seconds >= (best ? best->seconds * rule.gain : direct * model.winograd_gain) ||
+        sizes->inputs < rule.least_inputs ||
+        (form.streams && sizes->tiles(rule.tile) < rule.least_tiles))
+      continue;
+    const int64_t form_room = rule.takes_grown_room ? grown : room;
+    const auto blocks = blocks_in(form_room, grown, *sizes, rule, form.streams, target);
+    if (!blocks) continue;
+    const int64_t block_tiles = blocks_of(sizes->tiles(rule.tile), *blocks);
+    best = WinogradChoice{rule.tile, block_tiles, 1, form.seconds, direct};
+    best_room = form_room;
+  }
+  if (best) divide(*best, *sizes, target, best_room);
   return best;
 }
 

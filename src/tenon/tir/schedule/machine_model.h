@@ -243,16 +243,31 @@ struct MachineModel {
   /// Cycles of the two transforms for each position and vector of channels: F(4x4, 3x3) took 60 ns and
   /// 36 ns a tile and 8 channels at 3.2 GHz. [winograd]
   double winograd_input_cycles = 5.3, winograd_output_cycles = 3.2;
-  /// How much more a position costs in F(6x6, 3x3): its rows have more terms, and a tile more values than
-  /// there are registers. 64 to 128 channels on 28 x 28 to 112 x 112. [Zen 3, 16 registers]
-  double winograd_six_transforms = 1.3;
-  /// The share of the other forms' time above which these are kept: F(6x6, 3x3) has twice their error, nearly
-  /// twice their filters, and more code. Layers of resnet18 took 0.94 to 0.97 by it, the network 0.95 to 1.
-  /// [resnet18, Zen 3]
-  double winograd_six_gain = 0.93;
-  /// Channels that it sums, at least: the errors of sums in another order grow with the root of the terms, and
-  /// with 16 channels those of F(6x6, 3x3) were larger. [WinogradError]
-  int64_t winograd_six_inputs = 64;
+  /// Forms in the order in which they are looked at: each is taken where it takes less than `gain` of the time
+  /// of the best before it.
+  struct WinogradRule {
+    int64_t tile;           // rows and columns of outputs
+    double transforms = 1;  // cycles of a position, of those above
+    double gain = 1;
+    int64_t least_inputs = 1;  // channels that it sums
+    /// Of filters from beyond the second cache: tiles of the layer, and of a block.
+    int64_t least_tiles = 1, least_block = 12;
+    bool takes_grown_room =
+        false;  // memory below the program's peak, and not what the kernel has already
+  };
+  /// F(6x6, 3x3): its rows have more terms, and a tile more values than there are registers (64 to 128 channels on
+  /// 28 x 28 to 112 x 112). It has twice the error of F(4x4, 3x3), nearly twice its filters, and more code: layers of
+  /// resnet18 took 0.94 to 0.97 by it, the network 0.95 to 1. The errors of sums in another order grow with the root
+  /// of the terms, and with 16 channels those of F(6x6, 3x3) were larger. [Zen 3, 16 registers] [WinogradError]
+  std::array<WinogradRule, 3> winograd_forms = {{{.tile = 4},
+                                                 {.tile = 2},
+                                                 {.tile = 6,
+                                                  .transforms = 1.3,
+                                                  .gain = 0.93,
+                                                  .least_inputs = 64,
+                                                  .least_tiles = 24,
+                                                  .least_block = 24,
+                                                  .takes_grown_room = true}}};
   /// The share of the ports' rate that products reach, in either form. [conv] [winograd]
   double winograd_share = 0.9;
   /// The share of the direct sums' time above which these are kept. [chosen]
@@ -267,10 +282,10 @@ struct MachineModel {
   /// Halves of the second cache that such tiles take, at most: filters that are read once more cost as much as tiles that leave
   /// it. [1 MiB of it, Zen 5, tiles of 1.8 MiB for 0.9: 128 channels on 28 x 28 0.92, 136 on 29 x 29 0.81, 256 on 14 x 14 0.93]
   int64_t winograd_l2_halves = 4;
-  /// Fewer are not worth it where the memory for more would make the program larger, with filters from
-  /// beyond the second cache and in it. 16 channels on 32 x 32 take 0.45 of the direct sums' time in
-  /// blocks of 13 and 0.54 in blocks of 7, 32 on 16 x 16 0.38 and 0.42. [tiny_resnet8]
-  int64_t winograd_least_tiles = 12, winograd_few_tiles = 3;
+  /// Fewer are not worth it where the memory for more would make the program larger, with filters in the second
+  /// cache. 16 channels on 32 x 32 take 0.45 of the direct sums' time in blocks of 13 and 0.54 in blocks of 7,
+  /// 32 on 16 x 16 0.38 and 0.42. [tiny_resnet8]
+  int64_t winograd_few_tiles = 3;
   /// Tasks of blocks of tiles, each with memory for one block: on two threads squeezenet1_1 took 0.88 of
   /// its time, resnet18 0.97. With four of them squeezenet1_1 took 0.92, and resnet18 a third more
   /// memory. [squeezenet1_1, resnet18]
