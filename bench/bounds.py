@@ -4,7 +4,7 @@
     bounds.py --tenon build/bin/tenon --models-dir build/models [--models a,b] [--repeat 20]
 
 The bound of a network is the longer of two times: its multiply-adds at the machine's peak of FMAs, those of Winograd's forms counted
-as they are computed (F(2x2,3x3) has 16 products for 36, F(4x4,3x3) 36 for 144), and one read of its constants at the rate at which the
+as they are computed (F(2x2,3x3) has 16 products for 36, F(4x4,3x3) 36 for 144, F(6x6,3x3) 64 for 324), and one read of its constants at the rate at which the
 machine reads so many bytes again and again, from a cache where they fit. One thread. `share` is the bound over the least time of a run;
 of memory it may be above 1, where a run read faster than the measurement did. What is missing to 1 is told by the other columns: the
 rate of the kernels that have multiply-adds (`products`), over the peak, and the share of time of the kernels that have none (`others`).
@@ -21,7 +21,10 @@ import tempfile
 
 from compare import HERE, host, machine
 
-PRODUCTS_LEFT = {2: 16 / 36, 4: 36 / 144}  # of a form by its tile
+
+def products_left(tile):
+    """Of the products of direct sums, by the form of F(tile x tile, 3x3)."""
+    return ((tile + 2) / (3 * tile)) ** 2
 
 
 def asked(command):
@@ -37,7 +40,7 @@ def forms(tenon, model):
         file = pathlib.Path(folder) / "plans.json"
         asked([tenon, "explain", model, "--write-plan", str(file)])
         plans = json.loads(file.read_text())["plans"]
-    return {p["kernel"]: PRODUCTS_LEFT[p["winograd"]["tile"]] for p in plans if p["algorithm"] == "winograd"}
+    return {p["kernel"]: products_left(p["winograd"]["tile"]) for p in plans if p["algorithm"] == "winograd"}
 
 
 def measured(tenon, model, repeat):
