@@ -2,6 +2,7 @@
 #include "tenon/tune/proposals.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -45,6 +46,7 @@ class NestChanges {
       : plan_(plan), block_(block), nest_(nest), out_(out) {}
 
   void all() {
+    if (nest()["algorithm"] == "dots") return sums_in_lanes();
     tiles();
     for (const int64_t fmas : kUnrolled) set(Move::kUnrolling, "unrolled_fmas", fmas);
     tasks();
@@ -71,6 +73,13 @@ class NestChanges {
     for (Json& each : changed[block_]["nests"]) each = Json::object();
     changed[block_]["nests"][nest_][field] = value;
     out_.push_back({move, std::move(changed)});
+  }
+
+  // Instead of dot products. Other columns than a power of two would be several nests.
+  void sums_in_lanes() {
+    const int64_t columns = nest()["lane"]["extent"].get<int64_t>();
+    if (std::has_single_bit(static_cast<uint64_t>(columns)))
+      alone(Move::kAlgorithm, "algorithm", "contraction");
   }
 
   void tiles() {

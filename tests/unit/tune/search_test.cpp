@@ -225,6 +225,28 @@ TEST_F(SearchTest, ProposalsFitAndAreTheSameEachTime) {
   }
 }
 
+// A column that fills no vector has one other form.
+TEST_F(SearchTest, ProposesSumsInLanesForDots) {
+  std::string text = kProduct;
+  for (const std::string& old : {"(96, 64)", "(64, 64)"})
+    for (size_t at = text.find(old); at != std::string::npos; at = text.find(old))
+      text.replace(at, old.size(), old.substr(0, 5) + "65)");
+  const size_t grid = text.find("64, 64, 96");
+  text.replace(grid, 6, "64, 65");
+  const IRModule module = script::parse_module(text);
+  const std::string hash = tir::plan_hash(module.find<tir::PrimFunc>("product"));
+  Proposer proposer(module, hash, 1);
+  EXPECT_NE(proposer.default_plan().find("dots"), std::string::npos);
+  const std::vector<Proposal> proposals = proposer.next_to(proposer.default_plan());
+  EXPECT_EQ(std::count_if(proposals.begin(), proposals.end(),
+                          [](const Proposal& each) {
+                            return each.move == Move::kAlgorithm &&
+                                   each.plan.find("dots") == std::string::npos &&
+                                   each.plan.find("contraction") != std::string::npos;
+                          }),
+            1);
+}
+
 // One thread is no choice where there is only one.
 TEST_F(SearchTest, ProposesOneThreadWhereThereAreSeveral) {
   const Kernel kernel = product();
