@@ -193,24 +193,27 @@ TEST(Plan, MatmulByATransposedOperand) {
             "tile 1 x 2 x 5 (rows, columns, vectors of 4); `b` packed; 8 steps unrolled; "
             "predicted 1041 us; "
             "runner-up 1 x 8 x 1: 1305 us\n");
-  EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k256),
-            "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
-            "tile 1 x 6 x 2 (rows, columns, vectors of 8); `b` packed; 8 steps unrolled; "
-            "predicted 499.3 us; "
-            "runner-up 1 x 5 x 2: 504.8 us; "
-            "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 8 along K\n");
-  EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k256Of32),
-            "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
-            "tile 1 x 13 x 2 (rows, columns, vectors of 8); `b` packed; 4 steps unrolled; "
-            "predicted 482.6 us; "
-            "runner-up 1 x 12 x 2: 484 us; "
-            "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 8 along K\n");
-  EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k512),
-            "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
-            "tile 1 x 27 x 1 (rows, columns, vectors of 16); `b` packed; 4 steps unrolled; "
-            "predicted 272.8 us; "
-            "runner-up 1 x 26 x 1: 272.8 us; "
-            "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 16 along K\n");
+  EXPECT_EQ(
+      text_of(matmul(int64(128), 500, 256, true), k256),
+      "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
+      "tile 1 x 6 x 2 (rows, columns, vectors of 8); `b` packed; 8 steps unrolled; "
+      "predicted 499.3 us; "
+      "runner-up 1 x 5 x 2: 504.8 us; "
+      "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 8 along K; predicted 4.301 us\n");
+  EXPECT_EQ(
+      text_of(matmul(int64(128), 500, 256, true), k256Of32),
+      "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
+      "tile 1 x 13 x 2 (rows, columns, vectors of 8); `b` packed; 4 steps unrolled; "
+      "predicted 482.6 us; "
+      "runner-up 1 x 12 x 2: 484 us; "
+      "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 8 along K; predicted 4.301 us\n");
+  EXPECT_EQ(
+      text_of(matmul(int64(128), 500, 256, true), k512),
+      "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
+      "tile 1 x 27 x 1 (rows, columns, vectors of 16); `b` packed; 4 steps unrolled; "
+      "predicted 272.8 us; "
+      "runner-up 1 x 26 x 1: 272.8 us; "
+      "then dots: M v0[128], K v2[256], lane v1[4]; vectors of 16 along K; predicted 2.662 us\n");
 }
 
 // Columns that fill no vector, as nests by their width: "4, dots of 1".
@@ -231,7 +234,8 @@ TEST(Plan, ColumnsThatFillNoVectorAreDots) {
             "`matmul`: contraction: M v0[24], K v2[64], lane v1[16]; "
             "tile 1 x 6 x 2 (rows, columns, vectors of 8); 8 steps unrolled; predicted 0.8207 us; "
             "runner-up 1 x 5 x 2: 0.838 us; "
-            "then dots: M v0[24], K v2[64], lane v1[1]; vectors of 8 along K; `b` packed\n");
+            "then dots: M v0[24], K v2[64], lane v1[1]; vectors of 8 along K; `b` packed; "
+            "predicted 0.0864 us\n");
   EXPECT_EQ(rest_of(matmul(int64(24), 23, 64), k256), "4, dots of 3");
   EXPECT_EQ(rest_of(matmul(int64(24), 23, 512), k256), "4, dots of 3");
   EXPECT_EQ(rest_of(matmul(int64(24), 31, 256), k512), "8, dots of 7");

@@ -45,7 +45,9 @@ class Dots {
       if (!load.moves(all_.lane) && !load.is_unit(k_)) return std::nullopt;
       if (load.moves(all_.lane)) column_ = &load;
     }
-    return column_ && pays(plan) && cut_into_tasks(plan) ? std::optional(plan) : std::nullopt;
+    if (!column_ || !pays(plan) || !cut_into_tasks(plan)) return std::nullopt;
+    plan.seconds = seconds(plan);
+    return plan;
   }
 
   void apply(const BlockRV& epilogue, TilePlan& plan, bool is_serial) {
@@ -88,6 +90,19 @@ class Dots {
     return out;
   }
 
+  /// Of a dot, that take as long as a multiply-add.
+  int64_t instructions(const TilePlan& plan) const {
+    return plan.k[0].extent / plan.lanes + model_.dot_instructions;
+  }
+
+  double seconds(const TilePlan& plan) const {
+    auto dots = static_cast<double>(plan.lane.extent);
+    for (const auto* axes : {&plan.batch, &plan.m})
+      for (const TilePlan::Axis& axis : *axes) dots *= static_cast<double>(axis.extent);
+    return dots * static_cast<double>(instructions(plan)) / model_.fmas_per_cycle /
+           model_.cycles_per_second;
+  }
+
   /// Whether the columns take less time so than as vectors of fewer lanes, of which some may be left to dots.
   bool pays(const TilePlan& plan) const {
     const int64_t steps = plan.k[0].extent, columns = plan.lane.extent;
@@ -98,7 +113,7 @@ class Dots {
       return false;
     const int64_t bytes = columns * steps * node_->writes[0]->buffer->dtype.bytes();
     if (!column_->is_unit(k_) && bytes > target_.l1_bytes / model_.dot_l1_parts) return false;
-    const auto dots = [&](int64_t n) { return n * (steps / plan.lanes + model_.dot_instructions); };
+    const auto dots = [&](int64_t n) { return n * instructions(plan); };
     int64_t best = 0;  // of the columns of the lowest bits
     for (int64_t bit = 1, low = 0; bit <= columns; bit *= 2) {
       if ((columns & bit) == 0) continue;
