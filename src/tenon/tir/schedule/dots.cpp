@@ -90,7 +90,7 @@ class Dots {
     return out;
   }
 
-  /// Of a dot, that take as long as a multiply-add.
+  /// Of one dot product, a vector of the reduction counted as one.
   int64_t instructions(const TilePlan& plan) const {
     return plan.k[0].extent / plan.lanes + model_.dot_instructions;
   }
@@ -167,7 +167,7 @@ class Dots {
       loops.erase(loops.begin(), std::find(loops.begin(), loops.end(), row) + 1);
       return loops;
     };
-    if (roles_.lane && extent_of(node_->iter_vars[all_.lane]) > 1) {
+    if (extent_of(node_->iter_vars[all_.lane]) > 1) {
       const std::vector<LoopRV> loops = below(reduction.part);  // columns, steps, lanes
       sch_.reorder({loops[1], loops[0], loops[2]});
       sch_.unroll(loops[0]);

@@ -197,8 +197,8 @@ struct MachineModel {
   int64_t scalar_operations = 4, row_operations = 16;
   /// Vectors below which a single row is one task, without a loop over vectors. [chosen]
   int64_t least_row_vectors = 4;
-  /// Of dot products: instructions of one beside its multiply-adds, the least rows for which a column is
-  /// copied, and the part of the first cache that copies take. [chosen]
+  /// Of dot products: instructions of one beside its multiply-adds, the least rows, and the part of the first
+  /// cache (a quarter) that copies of columns may take. [chosen]
   int64_t dot_instructions = 10, least_dot_rows = 8, dot_l1_parts = 4;
   /// Elements from which an axis of a reduction is long enough alone: joined axes make places that
   /// are harder to simplify. [chosen]
@@ -247,13 +247,13 @@ struct MachineModel {
   /// of the best before it.
   struct WinogradRule {
     int64_t tile;           // rows and columns of outputs
-    double transforms = 1;  // cycles of a position, of those above
+    double transforms = 1;  // times the cycles above
     double gain = 1;
     int64_t least_inputs = 1;  // channels that it sums
-    /// Of filters from beyond the second cache: tiles of the layer, and of a block.
+    /// Where filters come from beyond the second cache: the least tiles of a layer, and of a block of them.
     int64_t least_tiles = 1, least_block = 12;
-    bool takes_grown_room =
-        false;  // memory below the program's peak, and not what the kernel has already
+    /// Whether its tiles may take memory up to GrowScratchRoom's limit (kGrownRoom), and not kScratchRoom's alone.
+    bool takes_grown_room = false;
   };
   /// F(6x6, 3x3): its rows have more terms, and a tile more values than there are registers (64 to 128 channels on
   /// 28 x 28 to 112 x 112). It has twice the error of F(4x4, 3x3), nearly twice its filters, and more code: layers of
