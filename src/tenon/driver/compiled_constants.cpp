@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "tenon/driver/compiler.h"
+#include "tenon/driver/executable.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/ir/visit.h"
+#include "tenon/support/deferred_work.h"
 #include "tenon/support/parallel.h"
+#include "tenon/tir/analysis/access_bounds.h"
 
 namespace tenon {
 
@@ -99,47 +102,83 @@ static std::shared_ptr<Executable> program_of(const IRModule& module) {
   }
 }
 
-CompiledConstants::Known* CompiledConstants::find(const IRModule& kernel) {
-  const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& known) {
-    return structural_equal(known.kernel, kernel);
-  });
-  return found == known_.end() ? nullptr : &*found;
+// Whatever the elements are: all indices are proved to lie inside.
+static bool never_fails(const IRModule& alone) {
+  bool proved = true;
+  tir::find_unproved(*alone.find<tir::PrimFunc>("main"),
+                     [&](const tir::AccessCheck&) { proved = false; });
+  return proved;
+}
+
+/// A kernel and its program, which is compiled when it is first wanted.
+struct CompiledConstants::Kernel {
+  explicit Kernel(IRModule one)
+      : alone(std::move(one)),
+        never_fails(tenon::never_fails(alone)),
+        compile([this] { program = program_of(alone); }) {}
+
+  /// Null where it cannot be compiled, or fails.
+  Ref<TensorData> result(const std::vector<Ref<TensorData>>& inputs) {
+    compile.finish();
+    try {
+      return program ? program->run(inputs).at(0) : nullptr;
+    } catch (const CompileError&) {
+      return nullptr;  // what the interpreter makes of it counts
+    }
+  }
+
+  IRModule alone;  // as `main`
+  bool never_fails;
+  DeferredWork compile;
+  std::shared_ptr<Executable> program;  // null where it cannot be compiled
+};
+
+std::shared_ptr<CompiledConstants::Kernel> CompiledConstants::find(const IRModule& alone) const {
+  const auto found = std::find_if(
+      known_.begin(), known_.end(),
+      [&](const std::shared_ptr<Kernel>& known) { return structural_equal(known->alone, alone); });
+  return found == known_.end() ? nullptr : *found;
 }
 
 void CompiledConstants::compile_kernels(const IRModule& module, IRModule first) {
   const size_t before = known_.size();
-  known_.push_back({std::move(first), nullptr});
+  known_.push_back(std::make_shared<Kernel>(std::move(first)));
   for (const auto& [name, function] : module.functions())
     walk<graph::Call>(function, [&](const graph::Call& call) {
       const auto kernel = kernel_of(module, call);
       if (!kernel) return;
       IRModule one = alone(kernel);
-      if (!find(one)) known_.push_back({std::move(one), nullptr});
+      if (!find(one)) known_.push_back(std::make_shared<Kernel>(std::move(one)));
     });
-  for_each_in_parallel(known_.size() - before, [&](size_t i) {
-    known_[before + i].program = program_of(known_[before + i].kernel);
-  });
+  if (DeferredWorkScope* scope = DeferredWorkScope::current()) {
+    for (size_t i = before; i < known_.size(); ++i)
+      scope->add(std::shared_ptr<DeferredWork>(known_[i], &known_[i]->compile));
+    return;
+  }
+  for_each_in_parallel(known_.size() - before,
+                       [&](size_t i) { known_[before + i]->compile.finish(); });
 }
 
 Ref<TensorData> CompiledConstants::evaluate(const IRModule& module, const graph::Call& call) {
-  const auto kernel = kernel_of(module, call);
-  if (!kernel) return nullptr;
-  IRModule one = alone(kernel);
-  const Known* known = find(one);
-  if (!known) {
+  const auto function = kernel_of(module, call);
+  if (!function) return nullptr;
+  IRModule one = alone(function);
+  std::shared_ptr<Kernel> kernel = find(one);
+  if (!kernel) {
     const size_t place = known_.size();
     compile_kernels(module, std::move(one));
-    known = &known_[place];
+    kernel = known_[place];
   }
-  if (!known->program) return nullptr;
   std::vector<Ref<TensorData>> inputs;
   for (const graph::Value& value : call.args[1].as<graph::Tuple>()->values)
     inputs.push_back(value.as<graph::Constant>()->data);
-  try {
-    return known->program->run(inputs).at(0);
-  } catch (const CompileError&) {
-    return nullptr;  // what the interpreter makes of it counts
-  }
+  if (!DeferredWorkScope::current() || !kernel->never_fails) return kernel->result(inputs);
+  const auto result = [kernel, inputs] {
+    Ref<TensorData> made = kernel->result(inputs);
+    return made ? made : interpreted(kernel->alone)->run(inputs).at(0);
+  };
+  const auto& type = *graph::output_types(call)[0].as<graph::TensorType>();
+  return TensorData::later(type.dtype, *type.static_shape(), result, call.origin);
 }
 
 }  // namespace tenon

@@ -36,6 +36,7 @@
 #include "tenon/runtime/strings.h"
 #include "tenon/script/printer.h"
 #include "tenon/support/content_hash.h"
+#include "tenon/support/deferred_work.h"
 #include "tenon/support/interrupt.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/parallel.h"
@@ -381,8 +382,12 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   const Operations operations = count_operations(module);
   lowered.operators = operations.operators;
   lowered.gflop = operations.flop / 1e9;
-  hash_constants(module);
-  lowered.module_hash = content_hash(script::print(module));
+  DeferredWorkScope deferred;  // folding, while other passes work
+  const auto hash = std::make_shared<DeferredWork>([&lowered, module] {
+    hash_constants(module);
+    lowered.module_hash = content_hash(script::print(module));
+  });
+  deferred.add(hash);
   const std::vector<std::string> libs = tune::libs_of(module);
   const Pipeline pipeline = pipeline_for(module, request);
   Pipeline run = pipeline;
@@ -405,6 +410,8 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   lowered.kernels = count_kernels(lowered.pipeline.module, "main");
   lowered.library_calls = count_library_calls(lowered.pipeline.module);
   lowered.memory = memory_use_of(lowered.pipeline.module, lowered.pipeline.remarks);
+  deferred.finish();
+  hash->finish();
   for (Remark& remark : unchecked_calls(lowered.pipeline.module))
     lowered.pipeline.remarks.push_back(std::move(remark));
   lowered.manifest = manifest_of(lowered, request, pipeline, meanings);

@@ -22,8 +22,19 @@ class ConstantWork {
   std::optional<graph::Value> evaluate(const IRModule& module, const Ref<graph::Call>& call) {
     if (!fits(module, least_steps(module, *call))) return std::nullopt;
     std::optional<graph::Value> value = computed(module, call);
-    for (const graph::Value& arg : call->args) drop_pages(arg);
-    return value;
+    const auto* constant = value ? value->as<graph::Constant>() : nullptr;
+    if (!constant || !constant->data->is_late()) {
+      drop_pages(*call);
+      return value;
+    }
+    const auto read = [data = constant->data, call] {
+      (void)data->data();
+      drop_pages(*call);
+      return data;
+    };
+    const TensorData& data = *constant->data;
+    return graph::Value(make<graph::Constant>(
+        TensorData::later(data.dtype, data.shape, read, data.origin), call->origin));
   }
 
  private:
@@ -42,10 +53,14 @@ class ConstantWork {
   }
 
   // What was packed is not read again as it was.
+  static void drop_pages(const graph::Call& call) {
+    for (const graph::Value& arg : call.args) drop_pages(arg);
+  }
   static void drop_pages(const graph::Value& arg) {
     if (const auto* tuple = arg.as<graph::Tuple>())
       for (const graph::Value& value : tuple->values) drop_pages(value);
-    if (const auto* constant = arg.as<graph::Constant>(); constant && !constant->data->is_splat())
+    const auto* constant = arg.as<graph::Constant>();
+    if (constant && !constant->data->is_splat() && !constant->data->is_late())
       drop_mapped_pages(constant->data->data());
   }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tenon/support/content_hash.h"
+#include "tenon/support/deferred_work.h"
 #include "tenon/support/mapped_pages.h"
 #include "tenon/support/narrow_float.h"
 #include "tenon/support/pages.h"
@@ -52,9 +53,17 @@ TensorData::TensorData(const TensorData& other)
       shape(other.shape),
       elements_(other.elements_),
       splat_(other.splat_),
-      data_(other.data_),
+      data_(other.late_ ? other.data() : other.data_),  // late ones are waited for
       keeper_(other.keeper_),
       pages_(other.pages_) {}
+
+/// What is made later.
+struct TensorData::Late {
+  explicit Late(std::function<Ref<TensorData>()> produce)
+      : work([this, produce = std::move(produce)] { tensor = produce(); }) {}
+  DeferredWork work;
+  Ref<TensorData> tensor;
+};
 
 std::vector<FieldInfo> TensorData::fields() {
   return {field<&TensorData::dtype>("dtype"), field<&TensorData::shape>("shape")};
@@ -97,7 +106,45 @@ Ref<TensorData> TensorData::filled(DType dtype, std::vector<int64_t> shape,
               [&](TensorData& made) { made.pages_ = pages.get(); });
 }
 
+Ref<TensorData> TensorData::later(DType dtype, std::vector<int64_t> shape,
+                                  std::function<Ref<TensorData>()> produce, Origin origin) {
+  DeferredWorkScope* scope = DeferredWorkScope::current();
+  if (!scope || checked_elements(shape, dtype.bytes(), origin) * dtype.bytes() < kPagedBytes)
+    return produce();
+  const auto late = std::make_shared<Late>(std::move(produce));
+  scope->add(std::shared_ptr<DeferredWork>(late, &late->work));
+  return with(make<TensorData>(dtype, std::move(shape), std::span<const std::byte>(), nullptr,
+                               false, std::move(origin)),
+              [&](TensorData& tensor) {
+                tensor.late_ = true;
+                tensor.made_ = late;
+              });
+}
+
+Ref<TensorData> TensorData::filled_later(DType dtype, std::vector<int64_t> shape,
+                                         std::function<void(std::span<std::byte>)> fill,
+                                         Origin origin) {
+  const auto filled_now = [dtype, shape, fill = std::move(fill), origin] {
+    return filled(dtype, shape, fill, origin);
+  };
+  return later(dtype, std::move(shape), filled_now, std::move(origin));
+}
+
+// From the tensor that was made, which may go then.
+void TensorData::take_late() const {
+  std::call_once(expand_once_, [&] {
+    made_->work.finish();
+    const TensorData& made = *made_->tensor;
+    data_ = made.data();
+    keeper_ = made.keeper_;
+    pages_ = made.pages_;
+    made_->tensor = nullptr;  // a thread that has just made it may hold the rest a little longer
+    made_ = nullptr;
+  });
+}
+
 bool TensorData::move_to(std::byte* place, std::shared_ptr<const void> keeper) {
+  if (late_) take_late();
   if (!pages_ || keeper_.use_count() != 1 || !pages_->move_to(place)) return false;
   data_ = {place, data_.size()};
   keeper_ = std::move(keeper);
@@ -115,6 +162,7 @@ Ref<TensorData> TensorData::splat(DType dtype, std::vector<int64_t> shape,
 }
 
 std::span<const std::byte> TensorData::data() const {
+  if (late_) take_late();
   if (!splat_) return data_;
   std::call_once(expand_once_, [&] {
     constexpr int64_t kMostBytes = int64_t{1} << 34;
@@ -138,7 +186,7 @@ static T load(std::span<const std::byte> data, int64_t index) {
 
 int64_t TensorData::at_int(int64_t index) const {
   check(index >= 0 && index < elements_, "constant indexed out of range");
-  const auto& d = data_;
+  const auto d = splat_ ? data_ : data();
   if (splat_) index = 0;
   if (dtype.is_bool()) return load<uint8_t>(d, index) != 0;
   check(dtype.is_integer() || dtype.is_string(), "at_int of a constant that has no integers");
@@ -156,11 +204,12 @@ int64_t TensorData::at_int(int64_t index) const {
 double TensorData::at_float(int64_t index) const {
   if (!dtype.is_float()) return static_cast<double>(at_int(index));
   check(index >= 0 && index < elements_, "constant indexed out of range");
+  const auto d = splat_ ? data_ : data();
   if (splat_) index = 0;
-  if (dtype == kFloat32) return load<float>(data_, index);
-  if (dtype == kFloat64) return load<double>(data_, index);
-  return narrow_float_value(
-      dtype, dtype.bits == 16 ? load<uint16_t>(data_, index) : load<uint8_t>(data_, index));
+  if (dtype == kFloat32) return load<float>(d, index);
+  if (dtype == kFloat64) return load<double>(d, index);
+  return narrow_float_value(dtype,
+                            dtype.bits == 16 ? load<uint16_t>(d, index) : load<uint8_t>(d, index));
 }
 
 std::vector<int64_t> TensorData::to_ints() const {
@@ -186,7 +235,7 @@ const std::string& TensorData::content_hash() const {
       return;
     }
     hash_ = tenon::content_hash(head, content);
-    drop_mapped_pages(data_);
+    drop_mapped_pages(content);
   });
   return hash_;
 }
@@ -197,7 +246,10 @@ bool FieldTraits<Ref<TensorData>>::equal(const Ref<TensorData>& a, const Ref<Ten
   return a->content_hash() == b->content_hash();
 }
 uint64_t FieldTraits<Ref<TensorData>>::hash(const Ref<TensorData>& m) {
-  return m ? FieldTraits<std::string>::hash(m->content_hash()) : 0;
+  if (!m) return 0;
+  // Of large ones without their elements, which may not be made yet: `equal` tells them apart.
+  return FieldTraits<std::string>::hash(
+      m->bytes() < TensorData::kPagedBytes ? m->content_hash() : m->dtype.str() + str(m->shape));
 }
 std::string FieldTraits<Ref<TensorData>>::text(const Ref<TensorData>& m) {
   return m ? fmt::format("constant {} of shape {} and type {}", m->content_hash().substr(0, 8),

@@ -33,6 +33,16 @@ struct TensorData final : NodeOf<TensorData, Node> {
   static Ref<TensorData> filled(DType dtype, std::vector<int64_t> shape,
                                 const std::function<void(std::span<std::byte>)>& fill,
                                 Origin origin = {});
+  /// As `filled`, but within a DeferredWorkScope large ones are made later: by a thread of the
+  /// scope, or when their elements are asked for. `fill` keeps what it reads alive, and fails for no
+  /// other reason than memory.
+  static Ref<TensorData> filled_later(DType dtype, std::vector<int64_t> shape,
+                                      std::function<void(std::span<std::byte>)> fill,
+                                      Origin origin = {});
+  /// The elements of what `produce` returns, made as by filled_later: a tensor of this type and shape,
+  /// and no splat.
+  static Ref<TensorData> later(DType dtype, std::vector<int64_t> shape,
+                               std::function<Ref<TensorData>()> produce, Origin origin = {});
   /// Bytes that `keeper` keeps alive (a mapped file).
   static Ref<TensorData> view(DType dtype, std::vector<int64_t> shape,
                               std::span<const std::byte> bytes, std::shared_ptr<const void> keeper,
@@ -50,9 +60,11 @@ struct TensorData final : NodeOf<TensorData, Node> {
   int64_t elements() const { return elements_; }
   int64_t bytes() const { return elements_ * dtype.bytes(); }
   bool is_splat() const { return splat_; }
+  /// Whether the elements are made later, or were: see filled_later.
+  bool is_late() const { return late_; }
   /// The one element of a splat.
   std::span<const std::byte> splat_element() const { return data_; }
-  /// All bytes; of a splat they are written out on first use and kept.
+  /// All bytes; of a splat they are written out on first use and kept, late ones are waited for.
   std::span<const std::byte> data() const;
   /// Element i as a T of the same size, or converted (see at_int, at_float).
   template <typename T>
@@ -91,12 +103,16 @@ struct TensorData final : NodeOf<TensorData, Node> {
   TensorData(DType dtype, std::vector<int64_t> shape, std::span<const std::byte> data,
              std::shared_ptr<const void> keeper, bool splat, Origin origin);
   TensorData(const TensorData& other);
+  struct Late;
+  void take_late() const;
 
   int64_t elements_ = 0;
-  bool splat_ = false;
-  std::span<const std::byte> data_;
-  std::shared_ptr<const void> keeper_;
-  Pages* pages_ = nullptr;  // in `keeper_`, where all of it is the elements'
+  bool splat_ = false, late_ = false;
+  // Of a late one they are set by whoever asks for the elements first.
+  mutable std::span<const std::byte> data_;
+  mutable std::shared_ptr<const void> keeper_;
+  mutable Pages* pages_ = nullptr;      // in `keeper_`, where all of it is the elements'
+  mutable std::shared_ptr<Late> made_;  // of a late one until then
   mutable std::once_flag expand_once_, hash_once_;
   mutable std::vector<std::byte> expanded_;
   mutable std::string hash_;

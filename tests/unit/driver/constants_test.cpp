@@ -12,6 +12,7 @@
 #include "tenon/interp/interpreter.h"
 #include "tenon/ir/visit.h"
 #include "tenon/script/parser.h"
+#include "tenon/support/deferred_work.h"
 
 namespace tenon {
 namespace {
@@ -119,6 +120,29 @@ TEST(CompiledConstants, AreOfTheirOwnKernels) {
                           static_cast<size_t>(made->bytes())),
               0);
   }
+}
+
+TEST(CompiledConstants, AreMadeLater) {
+  const Given one = given(kMany, "w[o_1, 3 - i_1, c_1] / T.float32(3)");
+  const Ref<TensorData> now = CompiledConstants().evaluate(one.module, *one.call);
+  ASSERT_TRUE(now);
+  EXPECT_FALSE(now->is_late());
+  for (const bool waits : {true, false}) {
+    DeferredWorkScope scope;
+    const Ref<TensorData> late = CompiledConstants().evaluate(one.module, *one.call);
+    ASSERT_TRUE(late);
+    EXPECT_TRUE(late->is_late());
+    if (waits) scope.finish();
+    EXPECT_EQ(late->content_hash(), now->content_hash());
+  }
+}
+
+// An error would come too late: what reads outside may never run.
+TEST(CompiledConstants, AreNotMadeLaterWhereTheyMayFail) {
+  const Given one = given(kMany, "w[o_1 * o_1, i_1, c_1]");
+  EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call));
+  const DeferredWorkScope scope;
+  EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call));
 }
 
 TEST(CompiledConstants, LeaveToTheInterpreterWhatIsSmall) {

@@ -9,6 +9,7 @@
 
 #include "tenon/graph/op.h"
 #include "tenon/interp/interpreter.h"
+#include "tenon/support/deferred_work.h"
 
 namespace tenon::interp {
 
@@ -49,6 +50,13 @@ void expect_same(std::string_view op, std::vector<Value> args, Attrs attrs = {})
   ASSERT_EQ(direct->dtype, expected.dtype);
   ASSERT_EQ(direct->shape, expected.shape);
   EXPECT_TRUE(std::ranges::equal(direct->data(), expected.data()));
+  // Later: by another thread, or when it is wanted.
+  for (const bool waits : {true, false}) {
+    DeferredWorkScope scope;
+    const Ref<TensorData> late = reference_value(*call);
+    if (waits) scope.finish();
+    EXPECT_TRUE(std::ranges::equal(late->data(), expected.data()));
+  }
 }
 
 // Large enough to be moved by several threads.
@@ -131,6 +139,35 @@ TEST(ReferenceTest, KeepsSplats) {
         graph::call_op(
             "full", {shape_value({1 << 20, 1 << 20}), make<graph::PrimValue>(imm(kFloat32, 0.5))})})
     EXPECT_TRUE(reference_value(*call)->is_splat());
+}
+
+// Each waits for what it reads, and nothing is read before somebody asks.
+TEST(ReferenceTest, MakesLargeOnesLater) {
+  const Value x = random_constant(kFloat32, {300, 400}, 18);
+  const auto chain = [&] {
+    const auto value = [](std::string_view op, std::vector<Value> args, Attrs attrs = {}) {
+      const auto call = graph::call_op(op, std::move(args), std::move(attrs));
+      return Value(make<graph::Constant>(reference_value(*call)));
+    };
+    const Value turned = value("permute_dims", {x});
+    const Value doubled = value("add", {turned, turned});
+    const Value flat = value("reshape", {doubled, shape_value({120000})});
+    const Value both = value("concat", {make<graph::Tuple>(std::vector{flat, flat})});
+    return value("astype", {both}, Attrs{{"dtype", kFloat64}}).as<graph::Constant>()->data;
+  };
+  const Ref<TensorData> now = chain();
+  EXPECT_FALSE(now->is_late());
+  for (const bool waits : {true, false}) {
+    DeferredWorkScope scope;
+    const Ref<TensorData> late = chain();
+    EXPECT_TRUE(late->is_late());
+    if (waits) scope.finish();
+    EXPECT_TRUE(std::ranges::equal(late->data(), now->data()));
+  }
+  const DeferredWorkScope scope;
+  EXPECT_FALSE(
+      reference_value(*graph::call_op("permute_dims", {random_constant(kFloat32, {9, 9}, 19)}))
+          ->is_late());
 }
 
 // What it cannot do is left to others, not guessed.

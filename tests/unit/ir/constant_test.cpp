@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "tenon/support/deferred_work.h"
 #include "tenon/support/pages.h"
 
 namespace tenon {
@@ -63,6 +64,66 @@ TEST(Constant, OtherMemoryStays) {
       TensorData::owned(kUInt8, {kPaged}, std::vector<std::byte>(static_cast<size_t>(kPaged)));
   EXPECT_FALSE(moves(owned));
   EXPECT_TRUE(is_counted(*small));
+}
+
+Ref<TensorData> counted_later(int64_t bytes, int& times) {
+  return TensorData::filled_later(kUInt8, {bytes}, [&times](std::span<std::byte> all) {
+    ++times;
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::byte>(i % 251);
+  });
+}
+
+TEST(Constant, LateOnesAreMadeOnce) {
+  int times = 0;
+  EXPECT_FALSE(counted_later(kPaged, times)->is_late()) << "nobody would make it meanwhile";
+  EXPECT_EQ(times, 1);
+  DeferredWorkScope scope;
+  EXPECT_FALSE(counted_later(kPaged - 1, times)->is_late()) << "is small";
+  EXPECT_EQ(times, 2);
+  const Ref<TensorData> late = counted_later(kPaged, times);
+  const Ref<TensorData> copy = with(late, [](TensorData& data) { data.shape = {1, kPaged}; });
+  EXPECT_TRUE(late->is_late());
+  EXPECT_EQ(late->elements(), kPaged);
+  EXPECT_EQ(late->at_int(252), 1);
+  EXPECT_TRUE(is_counted(*late) && is_counted(*copy));
+  EXPECT_EQ(times, 3);
+  EXPECT_EQ(late->content_hash(), counted(kPaged)->content_hash());
+}
+
+TEST(Constant, LateOnesEqualOthersByContent) {
+  using Traits = FieldTraits<Ref<TensorData>>;
+  int times = 0;
+  DeferredWorkScope scope;
+  const Ref<TensorData> late = counted_later(kPaged, times), now = counted(kPaged);
+  EXPECT_EQ(Traits::hash(late), Traits::hash(now));
+  EXPECT_TRUE(Traits::equal(late, now));
+  EXPECT_FALSE(Traits::equal(
+      late, TensorData::splat(kUInt8, {kPaged}, std::vector<std::byte>{std::byte{1}})));
+}
+
+TEST(Constant, LateOnesMove) {
+  int times = 0;
+  const DeferredWorkScope scope;
+  Ref<TensorData> late = counted_later(kPaged, times);
+  EXPECT_TRUE(moves(late));
+  EXPECT_TRUE(is_counted(*late));
+  // As does one that is made of another late one, which nobody else holds.
+  const auto other = [&] { return counted_later(kPaged, times); };
+  Ref<TensorData> outer = TensorData::later(kUInt8, {kPaged}, [inner = other()] { return inner; });
+  EXPECT_TRUE(moves(outer));
+  EXPECT_TRUE(is_counted(*outer));
+  Ref<TensorData> held = other();
+  const Ref<TensorData> copy = with(held, [](TensorData& data) { data.shape = {1, kPaged}; });
+  EXPECT_FALSE(moves(held));
+}
+
+TEST(Constant, LateOnesThrowToWhoeverAsks) {
+  DeferredWorkScope scope;
+  const Ref<TensorData> late = TensorData::later(
+      kUInt8, {kPaged}, []() -> Ref<TensorData> { throw CompileError(kBadTensor, {}, "no"); });
+  scope.finish();
+  EXPECT_THROW((void)late->data(), CompileError);
+  EXPECT_THROW((void)late->content_hash(), CompileError);
 }
 
 TEST(Constant, NoElementsTakeNoMemory) { EXPECT_EQ(counted(0)->data().size(), 0); }

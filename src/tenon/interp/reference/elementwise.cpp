@@ -97,102 +97,101 @@ void binary_loop(Arithmetic op, const TensorData& a, const TensorData& b,
 }
 
 template <typename T>
-Ref<TensorData> binary_of(Arithmetic op, const TensorData& a, const TensorData& b,
+Ref<TensorData> binary_of(Arithmetic op, const Ref<TensorData>& a, const Ref<TensorData>& b,
                           std::vector<int64_t> shape, const Origin& origin) {
-  if (a.is_splat() && b.is_splat()) {
+  if (a->is_splat() && b->is_splat()) {
     T x, y;
-    std::memcpy(&x, a.splat_element().data(), sizeof(T));
-    std::memcpy(&y, b.splat_element().data(), sizeof(T));
+    std::memcpy(&x, a->splat_element().data(), sizeof(T));
+    std::memcpy(&y, b->splat_element().data(), sizeof(T));
     const T value = apply(op, x, y);
     std::vector<std::byte> element(sizeof(T));
     std::memcpy(element.data(), &value, sizeof(T));
-    return TensorData::splat(a.dtype, std::move(shape), std::move(element), origin);
+    return TensorData::splat(a->dtype, std::move(shape), std::move(element), origin);
   }
-  return TensorData::filled(
-      a.dtype, shape,
-      [&](std::span<std::byte> bytes) {
-        binary_loop(op, a, b, shape, reinterpret_cast<T*>(bytes.data()));
+  return TensorData::filled_later(
+      a->dtype, shape,
+      [op, a, b, shape](std::span<std::byte> bytes) {
+        binary_loop(op, *a, *b, shape, reinterpret_cast<T*>(bytes.data()));
       },
       origin);
 }
 
 template <typename T, typename F>
-Ref<TensorData> unary_of(const TensorData& x, F operation, const Origin& origin) {
-  if (x.is_splat()) {
+Ref<TensorData> unary_of(const Ref<TensorData>& x, F operation, const Origin& origin) {
+  if (x->is_splat()) {
     T value;
-    std::memcpy(&value, x.splat_element().data(), sizeof(T));
+    std::memcpy(&value, x->splat_element().data(), sizeof(T));
     value = operation(value);
     std::vector<std::byte> element(sizeof(T));
     std::memcpy(element.data(), &value, sizeof(T));
-    return TensorData::splat(x.dtype, x.shape, std::move(element), origin);
+    return TensorData::splat(x->dtype, x->shape, std::move(element), origin);
   }
-  return TensorData::filled(
-      x.dtype, x.shape,
-      [&](std::span<std::byte> bytes) {
-        const auto from = x.data();
+  return TensorData::filled_later(
+      x->dtype, x->shape,
+      [x, operation](std::span<std::byte> bytes) {
+        const auto from = x->data();
         T* to = reinterpret_cast<T*>(bytes.data());
-        for (int64_t i = 0; i < x.elements(); ++i) to[i] = operation(load<T>(from.data(), i));
+        for (int64_t i = 0; i < x->elements(); ++i) to[i] = operation(load<T>(from.data(), i));
       },
       origin);
 }
 
-Ref<TensorData> cast_of(const TensorData& x, DType dtype, const Origin& origin) {
-  const auto from_bytes = static_cast<size_t>(x.dtype.bytes());
+Ref<TensorData> cast_of(const Ref<TensorData>& x, DType dtype, const Origin& origin) {
+  const auto from_bytes = static_cast<size_t>(x->dtype.bytes());
   const auto to_bytes = static_cast<size_t>(dtype.bytes());
-  const auto convert = [&](std::byte* to, const std::byte* from) {
-    write_element(dtype, to, apply_cast(dtype, x.dtype, read_element(x.dtype, from)));
+  const auto convert = [dtype, from = x->dtype](std::byte* to, const std::byte* element) {
+    write_element(dtype, to, apply_cast(dtype, from, read_element(from, element)));
   };
-  if (x.is_splat()) {
+  if (x->is_splat()) {
     std::vector<std::byte> element(to_bytes);
-    convert(element.data(), x.splat_element().data());
-    return TensorData::splat(dtype, x.shape, std::move(element), origin);
+    convert(element.data(), x->splat_element().data());
+    return TensorData::splat(dtype, x->shape, std::move(element), origin);
   }
-  return TensorData::filled(
-      dtype, x.shape,
-      [&](std::span<std::byte> bytes) {
-        const auto data = x.data();
-        const auto count = static_cast<size_t>(x.elements());
+  return TensorData::filled_later(
+      dtype, x->shape,
+      [=](std::span<std::byte> bytes) {
+        const auto data = x->data();
+        const auto count = static_cast<size_t>(x->elements());
         for (size_t i = 0; i < count; ++i)
           convert(bytes.data() + i * to_bytes, data.data() + i * from_bytes);
       },
       origin);
 }
 
-const TensorData* constant_arg(const Call& call, size_t i) {
+Ref<TensorData> constant_arg(const Call& call, size_t i) {
   if (i >= call.args.size()) return nullptr;
   const auto* constant = call.args[i].as<graph::Constant>();
-  return constant ? constant->data.get() : nullptr;
+  return constant ? constant->data : nullptr;
 }
 
 }  // namespace
 
 Ref<TensorData> elementwise_reference(const Call& call) {
-  const TensorData* x = constant_arg(call, 0);
+  const Ref<TensorData> x = constant_arg(call, 0);
   if (!x) return nullptr;
   const Arithmetic op = arithmetic_of(call);
   if (op != Arithmetic::kNone) {
-    const TensorData* y = constant_arg(call, 1);
+    const Ref<TensorData> y = constant_arg(call, 1);
     if (!y || x->dtype != y->dtype) return nullptr;
     const auto shape = graph::type_of(ref_to(&call)).as<graph::TensorType>()->static_shape();
     if (!shape) return nullptr;
-    if (x->dtype == kFloat32) return binary_of<float>(op, *x, *y, *shape, call.origin);
-    if (x->dtype == kFloat64) return binary_of<double>(op, *x, *y, *shape, call.origin);
+    if (x->dtype == kFloat32) return binary_of<float>(op, x, y, *shape, call.origin);
+    if (x->dtype == kFloat64) return binary_of<double>(op, x, y, *shape, call.origin);
     if (op == Arithmetic::kDiv) return nullptr;  // a division by zero is reported with its place
-    if (x->dtype == kInt64) return binary_of<int64_t>(op, *x, *y, *shape, call.origin);
-    if (x->dtype == kInt32) return binary_of<int32_t>(op, *x, *y, *shape, call.origin);
+    if (x->dtype == kInt64) return binary_of<int64_t>(op, x, y, *shape, call.origin);
+    if (x->dtype == kInt32) return binary_of<int32_t>(op, x, y, *shape, call.origin);
     return nullptr;
   }
   if (call.is("sqrt")) {
     if (x->dtype == kFloat32)
-      return unary_of<float>(*x, [](float v) { return std::sqrt(v); }, call.origin);
+      return unary_of<float>(x, [](float v) { return std::sqrt(v); }, call.origin);
     if (x->dtype == kFloat64)
-      return unary_of<double>(*x, [](double v) { return std::sqrt(v); }, call.origin);
+      return unary_of<double>(x, [](double v) { return std::sqrt(v); }, call.origin);
     return nullptr;
   }
   if (call.is("astype")) {
     const auto dtype = call.attrs.get<DType>("dtype");
-    if (dtype && dtype->is_scalar() && x->dtype.is_scalar())
-      return cast_of(*x, *dtype, call.origin);
+    if (dtype && dtype->is_scalar() && x->dtype.is_scalar()) return cast_of(x, *dtype, call.origin);
   }
   return nullptr;
 }

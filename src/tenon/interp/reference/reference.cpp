@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "tenon/graph/layout.h"
 #include "tenon/graph/op.h"
@@ -33,7 +34,59 @@ const TensorData* constant_of(const graph::Value& value) {
   return constant ? constant->data.get() : nullptr;
 }
 
-/// The result under construction: one operator, one input at a time.
+// Copies into the result, `dims` and offsets in elements.
+void copy_elements(std::span<std::byte> to, int64_t to_at, const TensorData& from, int64_t from_at,
+                   std::vector<CopyDim> dims) {
+  const int64_t size = from.dtype.bytes();
+  strided_copy(to.data() + to_at * size, from.data().data() + from_at * size, std::move(dims),
+               size);
+}
+
+/// An axis of a layout in two memories, each of which may split it into blocks.
+struct BlockedAxis {
+  int64_t extent, from_block, to_block;
+  int64_t from_outer = 0, from_inner = 0, to_outer = 0, to_inner = 0;
+};
+
+/// Copies `from` to `to` axis by axis: the whole blocks of each, and what is left.
+class BlockedCopy {
+ public:
+  BlockedCopy(std::vector<BlockedAxis> axes, const TensorData& from, std::span<std::byte> to)
+      : axes_(std::move(axes)), from_(from), to_(to) {}
+
+  void run(size_t i = 0, int64_t to_at = 0, int64_t from_at = 0) {
+    if (i == axes_.size()) return copy_elements(to_, to_at, from_, from_at, dims_);
+    const BlockedAxis& axis = axes_[i];
+    const int64_t block = std::max(axis.from_block, axis.to_block);
+    const int64_t whole = axis.extent / block, rest = axis.extent % block;
+    // A step by one inside a block, and by a block, in either memory.
+    const int64_t from_step = axis.from_block == 1 ? axis.from_outer : axis.from_inner;
+    const int64_t to_step = axis.to_block == 1 ? axis.to_outer : axis.to_inner;
+    const int64_t from_jump = axis.from_block == 1 ? axis.from_outer * block : axis.from_outer;
+    const int64_t to_jump = axis.to_block == 1 ? axis.to_outer * block : axis.to_outer;
+    const size_t mark = dims_.size();
+    if (whole > 0) {
+      dims_.push_back({whole, to_jump, from_jump});
+      dims_.push_back({block, to_step, from_step});
+      run(i + 1, to_at, from_at);
+      dims_.resize(mark);
+    }
+    if (rest > 0) {
+      dims_.push_back({rest, to_step, from_step});
+      run(i + 1, to_at + whole * to_jump, from_at + whole * from_jump);
+      dims_.resize(mark);
+    }
+  }
+
+ private:
+  std::vector<BlockedAxis> axes_;
+  const TensorData& from_;
+  std::span<std::byte> to_;
+  std::vector<CopyDim> dims_;
+};
+
+/// The result of one operator. Large ones may be made later, so that what makes them holds its
+/// inputs.
 class Movement {
  public:
   Movement(const Call& call, DType dtype, Shape shape)
@@ -44,29 +97,31 @@ class Movement {
     if (call_.is("full")) return filled();
     if (call_.is("zeros") || call_.is("ones"))
       return splat_of(kInt64, {.i = call_.is("ones") ? 1 : 0});
-    const TensorData* x = call_.args.empty() ? nullptr : constant_of(call_.args[0]);
-    if (!x) return nullptr;
+    const auto* constant = call_.args.empty() ? nullptr : call_.args[0].as<graph::Constant>();
+    if (!constant) return nullptr;
+    const Ref<TensorData>& x = constant->data;
     if (call_.is("reshape") || call_.is("flatten") || call_.is("squeeze") ||
         call_.is("expand_dims"))
-      return reshaped(call_.args[0].as<graph::Constant>()->data);
-    if (call_.is("permute_dims")) return permuted(*x);
-    if (call_.is("broadcast_to")) return broadcast(*x);
-    if (call_.is("strided_slice")) return sliced(*x);
-    if (call_.is("layout_transform")) return transformed(*x);
-    if (call_.is("words")) return words(call_.args[0].as<graph::Constant>()->data);
+      return reshaped(x);
+    if (call_.is("permute_dims")) return permuted(x);
+    if (call_.is("broadcast_to")) return broadcast(x);
+    if (call_.is("strided_slice")) return sliced(x);
+    if (call_.is("layout_transform")) return transformed(x);
+    if (call_.is("words")) return words(x);
     return nullptr;
   }
 
  private:
-  /// The result that `write` writes, all of it, by `copy`.
-  Ref<TensorData> written(const std::function<void()>& write) {
-    return TensorData::filled(
-        dtype_, shape_,
-        [&](std::span<std::byte> bytes) {
-          bytes_ = bytes;
-          write();
-        },
-        call_.origin);
+  /// The result that `write` writes, all of it.
+  Ref<TensorData> written(std::function<void(std::span<std::byte>)> write) const {
+    return TensorData::filled_later(dtype_, shape_, std::move(write), call_.origin);
+  }
+  /// A copy of `x` from element `offset` on.
+  Ref<TensorData> copied(const Ref<TensorData>& x, int64_t offset,
+                         std::vector<CopyDim> dims) const {
+    return written([x, offset, dims = std::move(dims)](std::span<std::byte> bytes) {
+      copy_elements(bytes, 0, *x, offset, dims);
+    });
   }
   Ref<TensorData> splat_like(const TensorData& x) const {
     const auto element = x.splat_element();
@@ -91,72 +146,81 @@ class Movement {
       return splat_of(prim->value->dtype, {.f = *number});
     return nullptr;
   }
-  void copy(int64_t to, const TensorData& x, int64_t from, std::vector<CopyDim> dims) {
-    const int64_t size = dtype_.bytes();
-    strided_copy(bytes_.data() + to * size, x.data().data() + from * size, std::move(dims), size);
-  }
 
   Ref<TensorData> reshaped(const Ref<TensorData>& x) const {
     if (x->is_splat()) return splat_like(*x);
-    return TensorData::view(dtype_, shape_, x->data(), std::make_shared<Ref<TensorData>>(x),
-                            call_.origin);
+    const auto view = [x, dtype = dtype_, shape = shape_, origin = call_.origin] {
+      return TensorData::view(dtype, shape, x->data(), std::make_shared<Ref<TensorData>>(x),
+                              origin);
+    };
+    return x->is_late() ? TensorData::later(dtype_, shape_, view, call_.origin) : view();
   }
 
   /// The same memory, where words may stand in it.
-  Ref<TensorData> words(const Ref<TensorData>& x) {
+  Ref<TensorData> words(const Ref<TensorData>& x) const {
     static_assert(std::endian::native == std::endian::little);
     if (x->is_splat())
       return TensorData::splat(dtype_, shape_, std::vector<std::byte>(4, x->splat_element()[0]),
                                call_.origin);
-    if (reinterpret_cast<uintptr_t>(x->data().data()) % 4 == 0) return reshaped(x);
-    return written([&] { std::ranges::copy(x->data(), bytes_.begin()); });
+    const auto make = [x, dtype = dtype_, shape = shape_, origin = call_.origin] {
+      const auto bytes = x->data();
+      if (reinterpret_cast<uintptr_t>(bytes.data()) % 4 == 0)
+        return TensorData::view(dtype, shape, bytes, std::make_shared<Ref<TensorData>>(x), origin);
+      return TensorData::filled(
+          dtype, shape, [&](std::span<std::byte> to) { std::ranges::copy(bytes, to.begin()); },
+          origin);
+    };
+    return x->is_late() ? TensorData::later(dtype_, shape_, make, call_.origin) : make();
   }
 
-  Ref<TensorData> permuted(const TensorData& x) {
+  Ref<TensorData> permuted(const Ref<TensorData>& x) const {
     Shape axes;
     if (const auto given = call_.attrs.ints("axes")) {
       axes = *given;
     } else {
-      for (size_t i = x.shape.size(); i-- > 0;) axes.push_back(static_cast<int64_t>(i));
+      for (size_t i = x->shape.size(); i-- > 0;) axes.push_back(static_cast<int64_t>(i));
     }
-    if (x.is_splat()) return splat_like(x);
-    const Shape to = row_major(shape_), from = row_major(x.shape);
+    if (x->is_splat()) return splat_like(*x);
+    const Shape to = row_major(shape_), from = row_major(x->shape);
     std::vector<CopyDim> dims;
     for (size_t i = 0; i < shape_.size(); ++i) {
       const int64_t axis = axes.at(i) < 0 ? axes[i] + static_cast<int64_t>(axes.size()) : axes[i];
       dims.push_back({shape_[i], to[i], from.at(static_cast<size_t>(axis))});
     }
-    return written([&] { copy(0, x, 0, std::move(dims)); });
+    return copied(x, 0, std::move(dims));
   }
 
-  Ref<TensorData> broadcast(const TensorData& x) {
-    if (x.is_splat()) return splat_like(x);
-    const Shape to = row_major(shape_), from = row_major(x.shape);
-    const size_t added = shape_.size() - x.shape.size();
+  Ref<TensorData> broadcast(const Ref<TensorData>& x) const {
+    if (x->is_splat()) return splat_like(*x);
+    const Shape to = row_major(shape_), from = row_major(x->shape);
+    const size_t added = shape_.size() - x->shape.size();
     std::vector<CopyDim> dims;
     for (size_t i = 0; i < shape_.size(); ++i)
       dims.push_back(
-          {shape_[i], to[i], i < added || x.shape[i - added] == 1 ? 0 : from[i - added]});
-    return written([&] { copy(0, x, 0, std::move(dims)); });
+          {shape_[i], to[i], i < added || x->shape[i - added] == 1 ? 0 : from[i - added]});
+    return copied(x, 0, std::move(dims));
   }
 
-  Ref<TensorData> concat() {
+  Ref<TensorData> concat() const {
     const auto* tuple = call_.args.empty() ? nullptr : call_.args[0].as<graph::Tuple>();
     if (!tuple) return nullptr;
     int64_t axis = call_.attrs.get<int64_t>("axis").value_or(0);
     if (axis < 0) axis += static_cast<int64_t>(shape_.size());
-    for (const graph::Value& value : tuple->values)
-      if (!constant_of(value)) return nullptr;
+    std::vector<Ref<TensorData>> parts;
+    for (const graph::Value& value : tuple->values) {
+      const auto* constant = value.as<graph::Constant>();
+      if (!constant) return nullptr;
+      parts.push_back(constant->data);
+    }
     const Shape to = row_major(shape_);
-    return written([&] {
+    return written([parts, to, along = static_cast<size_t>(axis)](std::span<std::byte> bytes) {
       int64_t start = 0;
-      for (const graph::Value& value : tuple->values) {
-        const TensorData& x = *constant_of(value);
-        const Shape from = row_major(x.shape);
+      for (const Ref<TensorData>& x : parts) {
+        const Shape from = row_major(x->shape);
         std::vector<CopyDim> dims;
-        for (size_t i = 0; i < shape_.size(); ++i) dims.push_back({x.shape[i], to[i], from[i]});
-        copy(start * to.at(static_cast<size_t>(axis)), x, 0, std::move(dims));
-        start += x.shape.at(static_cast<size_t>(axis));
+        for (size_t i = 0; i < to.size(); ++i) dims.push_back({x->shape[i], to[i], from[i]});
+        copy_elements(bytes, start * to.at(along), *x, 0, std::move(dims));
+        start += x->shape.at(along);
       }
     });
   }
@@ -182,7 +246,7 @@ class Movement {
   }
 
   // The result's shape is inferred already; only where each axis begins and how it steps is needed.
-  Ref<TensorData> sliced(const TensorData& x) {
+  Ref<TensorData> sliced(const Ref<TensorData>& x) const {
     auto axes = ints("axes", 1);
     const auto begins = ints("begin", 2);
     if (!axes || !begins || axes->size() != begins->size()) return nullptr;
@@ -193,28 +257,29 @@ class Movement {
       if (given && !given->empty()) steps = *given;
     }
     if (steps.size() != axes->size()) return nullptr;
-    if (x.is_splat()) return splat_like(x);
+    if (x->is_splat()) return splat_like(*x);
     const Shape to = row_major(shape_);
-    Shape from = row_major(x.shape);
+    Shape from = row_major(x->shape);
     int64_t offset = 0;
     for (size_t i = 0; i < axes->size(); ++i) {
       const int64_t axis =
-          (*axes)[i] < 0 ? (*axes)[i] + static_cast<int64_t>(x.shape.size()) : (*axes)[i];
-      if (axis < 0 || axis >= static_cast<int64_t>(x.shape.size()) || steps[i] == 0) return nullptr;
+          (*axes)[i] < 0 ? (*axes)[i] + static_cast<int64_t>(x->shape.size()) : (*axes)[i];
+      if (axis < 0 || axis >= static_cast<int64_t>(x->shape.size()) || steps[i] == 0)
+        return nullptr;
       const auto d = static_cast<size_t>(axis);
-      int64_t first = (*begins)[i] < 0 ? (*begins)[i] + x.shape[d] : (*begins)[i];
-      first = steps[i] > 0 ? std::clamp<int64_t>(first, 0, x.shape[d])
-                           : std::clamp<int64_t>(first, -1, x.shape[d] - 1);
+      int64_t first = (*begins)[i] < 0 ? (*begins)[i] + x->shape[d] : (*begins)[i];
+      first = steps[i] > 0 ? std::clamp<int64_t>(first, 0, x->shape[d])
+                           : std::clamp<int64_t>(first, -1, x->shape[d] - 1);
       if (shape_[d] > 0) {
         const int64_t last = first + (shape_[d] - 1) * steps[i];
-        if (first < 0 || first >= x.shape[d] || last < 0 || last >= x.shape[d]) return nullptr;
+        if (first < 0 || first >= x->shape[d] || last < 0 || last >= x->shape[d]) return nullptr;
       }
       offset += first * from[d];
       from[d] *= steps[i];
     }
     std::vector<CopyDim> dims;
     for (size_t i = 0; i < shape_.size(); ++i) dims.push_back({shape_[i], to[i], from[i]});
-    return written([&] { copy(0, x, offset, std::move(dims)); });
+    return copied(x, offset, std::move(dims));
   }
   bool is_none(const char* name) const {
     const AttrValue* value = call_.attrs.find(name);
@@ -222,28 +287,24 @@ class Movement {
   }
 
   // Between layouts of named axes ("OIHW" to "OIHW16i16o"). What pads a block is zero.
-  Ref<TensorData> transformed(const TensorData& x) {
+  Ref<TensorData> transformed(const Ref<TensorData>& x) const {
     const auto from_text = call_.attrs.get<std::string>("src_layout");
     const auto to_text = call_.attrs.get<std::string>("dst_layout");
     if (!from_text || !to_text) return nullptr;
     const auto from = graph::Layout::parse(*from_text), to = graph::Layout::parse(*to_text);
-    if (!from || !to || from->ndim() != x.shape.size() || to->ndim() != shape_.size())
+    if (!from || !to || from->ndim() != x->shape.size() || to->ndim() != shape_.size())
       return nullptr;
     // Extents of the axes themselves: the smaller of what either side has room for.
     const std::string letters = from->primal();
-    const Shape from_strides = row_major(x.shape), to_strides = row_major(shape_);
-    struct Axis {
-      int64_t extent, from_block, to_block;
-      int64_t from_outer = 0, from_inner = 0, to_outer = 0, to_inner = 0;
-    };
-    std::vector<Axis> axes;
+    const Shape from_strides = row_major(x->shape), to_strides = row_major(shape_);
+    std::vector<BlockedAxis> axes;
     for (const char letter : letters) {
       if (!to->has(letter)) return nullptr;
-      Axis axis{0, from->block(letter), to->block(letter)};
+      BlockedAxis axis{0, from->block(letter), to->block(letter)};
       const auto outer_from = static_cast<size_t>(from->position(letter));
       const auto outer_to = static_cast<size_t>(to->position(letter));
       axis.extent =
-          std::min(x.shape[outer_from] * axis.from_block, shape_[outer_to] * axis.to_block);
+          std::min(x->shape[outer_from] * axis.from_block, shape_[outer_to] * axis.to_block);
       axis.from_outer = from_strides[outer_from];
       axis.to_outer = to_strides[outer_to];
       const int inner_from = from->inner_position(letter), inner_to = to->inner_position(letter);
@@ -255,41 +316,17 @@ class Movement {
       axes.push_back(axis);
     }
     int64_t elements = 1;
-    for (const Axis& axis : axes) elements *= axis.extent;
-    std::vector<CopyDim> dims;
-    const auto place = [&](auto&& self, size_t i, int64_t to_at, int64_t from_at) -> void {
-      if (i == axes.size()) return copy(to_at, x, from_at, dims);
-      const Axis& axis = axes[i];
-      const int64_t block = std::max(axis.from_block, axis.to_block);
-      const int64_t whole = axis.extent / block, rest = axis.extent % block;
-      // A step by one inside a block, and by a block, in either memory.
-      const int64_t from_step = axis.from_block == 1 ? axis.from_outer : axis.from_inner;
-      const int64_t to_step = axis.to_block == 1 ? axis.to_outer : axis.to_inner;
-      const int64_t from_jump = axis.from_block == 1 ? axis.from_outer * block : axis.from_outer;
-      const int64_t to_jump = axis.to_block == 1 ? axis.to_outer * block : axis.to_outer;
-      const size_t mark = dims.size();
-      if (whole > 0) {
-        dims.push_back({whole, to_jump, from_jump});
-        dims.push_back({block, to_step, from_step});
-        self(self, i + 1, to_at, from_at);
-        dims.resize(mark);
-      }
-      if (rest > 0) {
-        dims.push_back({rest, to_step, from_step});
-        self(self, i + 1, to_at + whole * to_jump, from_at + whole * from_jump);
-        dims.resize(mark);
-      }
-    };
-    return written([&] {
-      if (elements < checked_elements(shape_)) std::ranges::fill(bytes_, std::byte{0});
-      place(place, 0, 0, 0);
+    for (const BlockedAxis& axis : axes) elements *= axis.extent;
+    const bool is_padded = elements < checked_elements(shape_);
+    return written([x, is_padded, axes = std::move(axes)](std::span<std::byte> bytes) {
+      if (is_padded) std::ranges::fill(bytes, std::byte{0});
+      BlockedCopy(axes, *x, bytes).run();
     });
   }
 
   const Call& call_;
   DType dtype_;
   Shape shape_;
-  std::span<std::byte> bytes_;  // of the result
 };
 
 }  // namespace
