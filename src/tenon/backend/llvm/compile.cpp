@@ -152,11 +152,12 @@ static llvm::FunctionPassManager function_passes(bool scheduled) {
     if (!scheduled) loops.addPass(llvm::IndVarSimplifyPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), true));
   }
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  if (scheduled)
+  if (scheduled) {
     passes.addPass(llvm::EarlyCSEPass(true));  // loads that a schedule repeats are in one block
-  else
+  } else {
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::GVNPass());
+  }
   passes.addPass(llvm::DSEPass());
   if (!scheduled) {
     passes.addPass(llvm::CorrelatedValuePropagationPass());
