@@ -382,12 +382,10 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   const Operations operations = count_operations(module);
   lowered.operators = operations.operators;
   lowered.gflop = operations.flop / 1e9;
+  hash_constants(module);
+  // Before the passes: printing refuses what would be too much work for them, too.
+  lowered.module_hash = content_hash(script::print(module));
   DeferredWorkScope deferred;  // folding, while other passes work
-  const auto hash = std::make_shared<DeferredWork>([&lowered, module] {
-    hash_constants(module);
-    lowered.module_hash = content_hash(script::print(module));
-  });
-  deferred.add(hash);
   const std::vector<std::string> libs = tune::libs_of(module);
   const Pipeline pipeline = pipeline_for(module, request);
   Pipeline run = pipeline;
@@ -411,7 +409,6 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   lowered.library_calls = count_library_calls(lowered.pipeline.module);
   lowered.memory = memory_use_of(lowered.pipeline.module, lowered.pipeline.remarks);
   deferred.finish();
-  hash->finish();
   for (Remark& remark : unchecked_calls(lowered.pipeline.module))
     lowered.pipeline.remarks.push_back(std::move(remark));
   lowered.manifest = manifest_of(lowered, request, pipeline, meanings);
