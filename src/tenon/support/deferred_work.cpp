@@ -41,7 +41,7 @@ void DeferredWorkScope::add(std::weak_ptr<DeferredWork> work) {
   try {
     threads_.emplace_back([this] { this->work(); });
   } catch (const std::system_error&) {
-    // The system has no more threads: whoever wants the result does the work.
+    return;  // the system has no more threads: whoever wants the result does the work
   }
 }
 
@@ -56,7 +56,7 @@ bool DeferredWorkScope::do_next(std::unique_lock<std::mutex>& lock) {
   try {
     one->finish();
   } catch (...) {
-    // Who wants the result does the work again, and gets the error.
+    one.reset();  // who wants the result does the work again, and gets the error
   }
   one.reset();
   lock.lock();

@@ -207,6 +207,7 @@ class Movement {
     int64_t axis = call_.attrs.get<int64_t>("axis").value_or(0);
     if (axis < 0) axis += static_cast<int64_t>(shape_.size());
     std::vector<Ref<TensorData>> parts;
+    parts.reserve(tuple->values.size());
     for (const graph::Value& value : tuple->values) {
       const auto* constant = value.as<graph::Constant>();
       if (!constant) return nullptr;
@@ -218,6 +219,7 @@ class Movement {
       for (const Ref<TensorData>& x : parts) {
         const Shape from = row_major(x->shape);
         std::vector<CopyDim> dims;
+        dims.reserve(to.size());
         for (size_t i = 0; i < to.size(); ++i) dims.push_back({x->shape[i], to[i], from[i]});
         copy_elements(bytes, start * to.at(along), *x, 0, std::move(dims));
         start += x->shape.at(along);
