@@ -174,6 +174,7 @@ Ref<TensorData> CompiledConstants::evaluate(const IRModule& module, const graph:
     inputs.push_back(value.as<graph::Constant>()->data);
   if (!DeferredWorkScope::current() || !kernel->never_fails) return kernel->result(inputs);
   const auto result = [kernel, inputs] {
+    // No step limit for the interpreter: the evaluator has asked whether the kernel's work fits.
     Ref<TensorData> made = kernel->result(inputs);
     return made ? made : interpreted(kernel->alone)->run(inputs).at(0);
   };

@@ -45,6 +45,14 @@ void DeferredWorkScope::add(std::weak_ptr<DeferredWork> work) {
   }
 }
 
+static void try_to_finish(const std::shared_ptr<DeferredWork>& work) {
+  try {
+    work->finish();
+  } catch (...) {
+    return;  // who wants the result does the work again, and gets the error
+  }
+}
+
 // With `lock` held before and after; nothing is left where it returns false.
 bool DeferredWorkScope::do_next(std::unique_lock<std::mutex>& lock) {
   if (waiting_.empty()) return false;
@@ -53,12 +61,8 @@ bool DeferredWorkScope::do_next(std::unique_lock<std::mutex>& lock) {
   if (!one) return true;
   ++running_;
   lock.unlock();
-  try {
-    one->finish();
-  } catch (...) {
-    one.reset();  // who wants the result does the work again, and gets the error
-  }
-  one.reset();
+  try_to_finish(one);
+  one.reset();  // frees the result where nobody wants it any more, without the lock
   lock.lock();
   --running_;
   changed_.notify_all();
