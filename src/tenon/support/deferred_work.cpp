@@ -11,10 +11,12 @@ namespace tenon {
 static thread_local DeferredWorkScope* innermost = nullptr;
 
 void DeferredWork::finish() {
-  std::call_once(once_, [&] {
-    work_();
-    work_ = nullptr;
-  });
+  if (done_) return;
+  const std::lock_guard lock(mutex_);
+  if (done_) return;
+  work_();
+  work_ = nullptr;
+  done_ = true;
 }
 
 DeferredWorkScope::DeferredWorkScope() : outer_(innermost) { innermost = this; }

@@ -2,6 +2,7 @@
 // Work whose result somebody will want later: another thread does it meanwhile, where there is one.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -22,7 +23,10 @@ class DeferredWork {
   void finish();
 
  private:
-  std::once_flag once_;
+  // No std::once_flag: on systems other than glibc, and under the thread sanitizer, an exception out
+  // of std::call_once leaves it locked.
+  std::mutex mutex_;
+  std::atomic<bool> done_ = false;
   std::function<void()> work_;
 };
 
