@@ -11,12 +11,26 @@ namespace tenon {
 static thread_local DeferredWorkScope* innermost = nullptr;
 
 void DeferredWork::finish() {
-  if (done_) return;
-  const std::lock_guard lock(mutex_);
-  if (done_) return;
-  work_();
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return state_ != State::kRunning; });
+    if (state_ == State::kDone) return;
+    state_ = State::kRunning;
+  }
+  try {
+    work_();
+  } catch (...) {
+    set(State::kWaiting);
+    throw;
+  }
   work_ = nullptr;
-  done_ = true;
+  set(State::kDone);
+}
+
+void DeferredWork::set(State state) {
+  const std::lock_guard lock(mutex_);
+  state_ = state;
+  changed_.notify_all();  // with the lock: who waits may free this work
 }
 
 DeferredWorkScope::DeferredWorkScope() : outer_(innermost) { innermost = this; }

@@ -2,8 +2,8 @@
 // Work whose result somebody will want later: another thread does it meanwhile, where there is one.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -23,10 +23,14 @@ class DeferredWork {
   void finish();
 
  private:
-  // No std::once_flag: on systems other than glibc, and under the thread sanitizer, an exception out
-  // of std::call_once leaves it locked.
+  enum class State : uint8_t { kWaiting, kRunning, kDone };
+  void set(State state);
+  // No std::once_flag: an exception out of std::call_once leaves it locked under the thread sanitizer
+  // and on systems other than glibc. No lock is held while the work is done, which may finish other
+  // work: chains of it are long.
   std::mutex mutex_;
-  std::atomic<bool> done_ = false;
+  std::condition_variable changed_;
+  State state_ = State::kWaiting;
   std::function<void()> work_;
 };
 
