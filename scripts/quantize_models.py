@@ -6,7 +6,7 @@
 Of each network of make_models.py that is listed here there are two forms: NAME_qdq (float operators between QuantizeLinear and
 DequantizeLinear) and NAME_qop (QLinearConv, QLinearMatMul, ...). Weights are int8, each output channel with a scale of its own;
 activations are uint8 (`_s8`: int8). Scales come from the ranges of a few seeded inputs. A folder has the layout of make_models.py;
-the outputs are those of ONNX Runtime's integer kernels, which are asked for exact sums on CPUs without VNNI, too.
+the outputs are those of ONNX Runtime's integer kernels, which compute exact sums on CPUs with VNNI, and are asked to on others.
 A file data.json beside a model says how far an output may be off: one step of what was quantised last.
 
 Deep transformers are compared value by value. One number that is rounded to the other step at a tie changes a few in a hundred of those
@@ -117,7 +117,7 @@ def record(folder, model, inputs, outputs, atol):
 
 def cut(model, form, inputs):
     """The network cut behind each quantised tensor, its inputs and its outputs."""
-    # Exact sums of integer operators are one of the optimisations; others would join what stands between QDQ nodes.
+    # ONNX Runtime makes integer sums exact by a graph optimisation. QDQ nodes compute on floats: optimisations would fuse them.
     optimised = form == "qop"
     names = [node.output[0] for node in model.graph.node if node.op_type in ("QuantizeLinear", "QGemm") or node.op_type.startswith("QLinear")]
     whole = onnx.ModelProto()

@@ -25,9 +25,9 @@ class DeferredWork {
  private:
   enum class State : uint8_t { kWaiting, kRunning, kDone };
   void set(State state);
-  // No std::once_flag: an exception out of std::call_once leaves it locked under the thread sanitizer
-  // and on systems other than glibc. No lock is held while the work is done, which may finish other
-  // work: chains of it are long.
+  // Not std::call_once: where pthread_once knows no exceptions (the thread sanitizer's does not), one
+  // leaves the flag locked. No lock is held while the work is done: it may finish other work, in
+  // chains longer than the number of locks that the sanitizer follows.
   std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::kWaiting;
