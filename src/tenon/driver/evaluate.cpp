@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "tenon/driver/compiled_constants.h"
 #include "tenon/graph/arithmetic.h"
 #include "tenon/interp/interpreter.h"
+#include "tenon/interp/reference/kernel_value.h"
 #include "tenon/interp/reference/reference.h"
 #include "tenon/support/mapped_pages.h"
 #include "tenon/tir/analysis/block_work.h"
@@ -69,7 +69,7 @@ class ConstantWork {
       used_ += value->is_splat() ? 1 : value->elements();
       return graph::Value(make<graph::Constant>(std::move(value), call->origin));
     }
-    if (Ref<TensorData> value = compiled_.evaluate(module, *call)) {
+    if (Ref<TensorData> value = interp::kernel_value(module, *call)) {
       used_ += value->elements();
       return graph::Value(make<graph::Constant>(std::move(value), call->origin));
     }
@@ -109,7 +109,6 @@ class ConstantWork {
   }
 
   int64_t used_ = 0, limit_ = 0;
-  CompiledConstants compiled_;
 };
 
 }  // namespace

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants that compiled kernels make, and how often they are in memory.
+// What computing constants may cost, and how often they are in memory.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <set>
 
 #include "tenon/driver/commands.h"
-#include "tenon/driver/compiled_constants.h"
 #include "tenon/driver/evaluate.h"
 #include "tenon/driver/linked_program.h"
-#include "tenon/interp/interpreter.h"
 #include "tenon/ir/visit.h"
 #include "tenon/script/parser.h"
-#include "tenon/support/deferred_work.h"
 
 namespace tenon {
 namespace {
@@ -22,141 +18,6 @@ Ref<TensorData> numbers(std::vector<int64_t> shape) {
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<float>(static_cast<int64_t>(i * 7919 % 20011) - 10000) / 3001.F;
   return TensorData::of(kFloat32, std::move(shape), values);
-}
-
-// A kernel of ROWS * 4 * 128 elements, and a call of it.
-constexpr const char* kKernel = R"(
-@I.ir_module
-class Module:
-    @T.prim_func
-    def filters(w: T.Buffer((ROWS, 4, 128), "float32"), f: T.Buffer((ROWS, 4, 128), "float32")):
-        for o, i, c in T.grid(ROWS, 4, 128):
-            with T.block("filters"):
-                o_1, i_1, c_1 = T.axis.remap("SSS", [o, i, c])
-                f[o_1, i_1, c_1] = VALUE
-
-    @R.function
-    def main(w: R.Tensor((ROWS, 4, 128), "float32")) -> R.Tensor((ROWS, 4, 128), "float32"):
-        cls = Module
-        with R.dataflow():
-            f = R.call_tir(cls.filters, (w,), out_sinfo=R.Tensor((ROWS, 4, 128), "float32"))
-            R.output(f)
-        return f
-)";
-
-struct Given {
-  IRModule module;
-  Ref<graph::Call> call;
-};
-
-Given given(int64_t rows, const std::string& value) {
-  std::string text = kKernel;
-  const auto put = [&](const std::string& mark, const std::string& what) {
-    for (size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += what.size())
-      text.replace(at, mark.size(), what);
-  };
-  put("ROWS", std::to_string(rows));
-  put("VALUE", value);
-  Given out{script::parse_module(text), {}};
-  walk<graph::Call>(out.module.find("main"), [&](const graph::Call& call) {
-    if (!call.is("call_tir")) return;
-    const graph::Value weights = make<graph::Constant>(numbers({rows, 4, 128}));
-    out.call = make<graph::Call>(
-        call.op, std::vector<graph::Value>{call.args[0], make<graph::Tuple>(std::vector{weights})},
-        call.attrs, call.type_args);
-  });
-  return out;
-}
-
-constexpr int64_t kMany = 512;
-
-TEST(CompiledConstants, AreTheInterpretersBits) {
-  // A multiply-add, a reciprocal or another order would round otherwise.
-  const Given one = given(
-      kMany,
-      "T.Select(i_1 == 0, T.float32(6) * w[o_1, 0, c_1] / T.float32(24), "
-      "(w[o_1, 1, c_1] * T.float32(0.3) + w[o_1, 2, c_1] * T.float32(0.7)) / T.float32(2.9))");
-  CompiledConstants compiled;
-  const Ref<TensorData> made = compiled.evaluate(one.module, *one.call);
-  ASSERT_TRUE(made);
-  const auto value = interp::Interpreter(one.module).evaluate_call(one.call);
-  const auto* expected = value->as<graph::Constant>();
-  ASSERT_TRUE(expected);
-  ASSERT_EQ(made->bytes(), kMany * 4 * 128 * 4);
-  EXPECT_EQ(made->shape, expected->data->shape);
-  EXPECT_EQ(std::memcmp(made->data().data(), expected->data->data().data(),
-                        static_cast<size_t>(made->bytes())),
-            0);
-}
-
-// The kernels of all calls on constants are compiled when the first of them is asked for.
-TEST(CompiledConstants, AreOfTheirOwnKernels) {
-  IRModule all;
-  std::vector<Ref<graph::Call>> calls;
-  for (const char* value : {"w[o_1, i_1, c_1] * T.float32(3)", "w[o_1, i_1, c_1] - T.float32(3)",
-                            "w[o_1, 3 - i_1, c_1]"}) {
-    const Given one = given(kMany, value);
-    const std::string name = "filters" + std::to_string(calls.size());
-    all.set(name, one.module.find("filters"));
-    std::vector<graph::Value> args = one.call->args;
-    args[0] = make<graph::FuncRef>(name);
-    calls.push_back(
-        make<graph::Call>(one.call->op, std::move(args), one.call->attrs, one.call->type_args));
-    all.set("main" + std::to_string(calls.size()),
-            rewrite(one.module.find("main"), [&](const NodePtr& node) -> std::optional<NodePtr> {
-              const auto* call = node.as<graph::Call>();
-              return call && call->is("call_tir") ? std::optional<NodePtr>(calls.back())
-                                                  : std::nullopt;
-            }));
-  }
-  CompiledConstants compiled;
-  for (const Ref<graph::Call>& call : {calls[1], calls[0], calls[2]}) {
-    const Ref<TensorData> made = compiled.evaluate(all, *call);
-    ASSERT_TRUE(made);
-    const auto value = interp::Interpreter(all).evaluate_call(call);
-    const auto* expected = value->as<graph::Constant>();
-    ASSERT_TRUE(expected);
-    EXPECT_EQ(std::memcmp(made->data().data(), expected->data->data().data(),
-                          static_cast<size_t>(made->bytes())),
-              0);
-  }
-}
-
-TEST(CompiledConstants, AreMadeLater) {
-  const Given one = given(kMany, "w[o_1, 3 - i_1, c_1] / T.float32(3)");
-  const Ref<TensorData> now = CompiledConstants().evaluate(one.module, *one.call);
-  ASSERT_TRUE(now);
-  EXPECT_FALSE(now->is_late());
-  for (const bool waits : {true, false}) {
-    DeferredWorkScope scope;
-    const Ref<TensorData> late = CompiledConstants().evaluate(one.module, *one.call);
-    ASSERT_TRUE(late);
-    EXPECT_TRUE(late->is_late());
-    if (waits) scope.finish();
-    EXPECT_EQ(late->content_hash(), now->content_hash());
-  }
-}
-
-// An error would come too late: what reads outside may never run.
-TEST(CompiledConstants, AreNotMadeLaterWhereTheyMayFail) {
-  const Given one = given(kMany, "w[o_1 * o_1, i_1, c_1]");
-  EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call));
-  const DeferredWorkScope scope;
-  EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call));
-}
-
-TEST(CompiledConstants, LeaveToTheInterpreterWhatIsSmall) {
-  const Given one = given(8, "w[o_1, i_1, c_1] + T.float32(1)");
-  EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call));
-}
-
-TEST(CompiledConstants, LeaveToTheInterpreterWhatMachineCodeMayRoundOtherwise) {
-  for (const char* value :
-       {"T.exp(w[o_1, i_1, c_1])", "T.Cast(\"float32\", T.Cast(\"int32\", w[o_1, i_1, c_1]))",
-        "T.Cast(\"float32\", T.Cast(\"float16\", w[o_1, i_1, c_1]))"}) {
-    const Given one = given(kMany, value);
-    EXPECT_FALSE(CompiledConstants().evaluate(one.module, *one.call)) << value;
-  }
 }
 
 TEST(ConstantEvaluator, AKernelThatIsTooMuchLeavesTheWorkToOthers) {
