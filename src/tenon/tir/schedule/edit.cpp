@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tenon/support/names.h"
+#include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/compute.h"
 #include "tenon/tir/effects.h"
 
@@ -243,6 +244,12 @@ void check_outermost(const Path& path) {
                    : "?",
             outer->block->name);
   }
+}
+
+void check_no_pipeline(const For& loop, std::string_view what) {
+  if (loop.annotations.contains(kPipelineStage))
+    illegal(loop.origin, "loop `{}` is a software pipeline; it cannot be {}", loop.loop_var->name,
+            what);
 }
 
 Expr at_first_iteration(const std::vector<Ref<For>>& loops, Substitution& first) {

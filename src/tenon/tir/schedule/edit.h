@@ -96,6 +96,10 @@ const BufferStore* accumulating_store(const Block& block);
 /// inside a block other than the root.
 void check_outermost(const Path& path);
 
+/// A software pipeline begins its iterations in order, and each statement of its body has a stage.
+/// \throws CompileError (kScheduleIllegal) where `loop` is one: it cannot be `what`.
+void check_no_pipeline(const For& loop, std::string_view what);
+
 /// Gives `first` the first iteration of those of `loops` (outermost first) that it says nothing
 /// about. \returns that all of these have one.
 Expr at_first_iteration(const std::vector<Ref<For>>& loops, Substitution& first);

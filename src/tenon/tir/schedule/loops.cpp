@@ -501,13 +501,6 @@ static void check_constant(const Path& path, std::string_view what) {
             loop->loop_var->name, str(loop->extent), what);
 }
 
-// A software pipeline begins its iterations in order.
-static void check_no_pipeline(const For& loop, std::string_view what) {
-  if (loop.annotations.contains(kPipelineStage))
-    illegal(loop.origin, "loop `{}` is a software pipeline; it cannot be {}", loop.loop_var->name,
-            what);
-}
-
 void Schedule::parallel(const LoopRV& loop) {
   const Path path = path_of(loop);
   check_no_pipeline(*path.target().as<For>(), "parallel");

@@ -83,6 +83,7 @@ LoopRV Schedule::merge(const std::vector<LoopRV>& loops) {
     if (!loop || !loop->loop_var.same_as(loops[i].var))
       illegal(first->origin, "loop `{}` does not follow `{}`; expected one right after the other",
               loops[i].var->name, loops[i > 0 ? i - 1 : 0].var->name);
+    check_no_pipeline(*loop, "merged");
     if (loop->kind != ForKind::kSerial || !is_zero(loop->min) ||
         !arith::proves_equal(loop->extent, first->extent))
       illegal(loop->origin, "loop `{}` is not a serial one of {} iterations from 0",

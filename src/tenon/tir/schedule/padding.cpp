@@ -424,8 +424,10 @@ BlockRV Schedule::decompose_padding(const BlockRV& block, const LoopRV& loop) {
   bind_path(path, analyzer);
   const Block::Parts inside = inside_of(padded, analyzer);
   const BlockRV made{unique_name(block.name + "_pad_const")};
-  commit(
-      replace(path_of(loop), seq({constant_nest(padded, made.name), inside_nest(padded, inside)})));
+  const Path at = path_of(loop);
+  const auto* around = at.stmts.size() > 1 ? at.stmts[at.stmts.size() - 2].as<For>() : nullptr;
+  if (around) check_no_pipeline(*around, "given another statement, which has no stage");
+  commit(replace(at, seq({constant_nest(padded, made.name), inside_nest(padded, inside)})));
   record("decompose_padding", {block, loop}, {}, {made});
   return made;
 }

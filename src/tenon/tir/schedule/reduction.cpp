@@ -2,7 +2,6 @@
 // decompose_reduction, rfactor and prefetch.
 #include <algorithm>
 
-#include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
@@ -22,6 +21,8 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
                                [&](const Ref<For>& l) { return l->loop_var.same_as(loop.var); });
   if (at == loops.end())
     illegal(old->origin, "loop `{}` is not around block `{}`", loop.var->name, block.name);
+  if (at != loops.begin())
+    check_no_pipeline(**std::prev(at), "given another statement, which has no stage");
   const auto carries = [&](const Ref<For>& l, bool reduce) {
     for (size_t a = 0; a < old->iter_vars.size(); ++a)
       if ((old->iter_vars[a].kind == IterKind::kReduce) == reduce &&
@@ -412,9 +413,7 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
                                        make<Block>(std::move(hint), old->origin), old->origin);
   const Path at = path_of(loop);
   const auto* node = at.target().as<For>();
-  if (node->annotations.contains(kPipelineStage))
-    illegal(node->origin, "loop `{}` is a software pipeline; a hint in it would have no stage",
-            loop.var->name);
+  check_no_pipeline(*node, "given a hint, which has no stage");
   commit(replace(at, with_child(at.target(), node->body, seq({stmt, node->body}))));
 }
 
