@@ -14,6 +14,7 @@
 #include "tenon/backend/entry.h"
 #include "tenon/backend/facts.h"
 #include "tenon/backend/functions.h"
+#include "tenon/backend/llvm/block_values.h"
 #include "tenon/backend/llvm/compile.h"
 #include "tenon/tir/call_facts.h"
 #include "tenon/tir/stmt.h"
@@ -247,6 +248,7 @@ class FunctionCodegen {
   /// cannot fail. `expr` itself may be evaluated later, under a condition, or not at all.
   void make_pointers(const Expr& expr);
   llvm::Value* element_pointer(llvm::Value* base, llvm::Value* offset, const tir::Buffer& buffer);
+  llvm::Value* load_dense(llvm::Type* type, llvm::Value* pointer, llvm::Align align);
   llvm::Value* load(const tir::BufferLoad& node, llvm::Value* mask, llvm::Value* otherwise);
   void store(const tir::Buffer& buffer, const std::vector<Expr>& indices, llvm::Value* value,
              llvm::Value* mask, const Origin& origin);
@@ -302,6 +304,7 @@ class FunctionCodegen {
   backend::SignFacts signs_;                               // of integer variables
   std::unordered_map<const Node*, std::pair<Expr, llvm::Value*>> memo_;  // of one statement
   SharedPointers shared_pointers_;
+  BlockValues block_values_;
 };
 
 }  // namespace tenon::llvm_backend

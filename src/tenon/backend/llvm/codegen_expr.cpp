@@ -27,7 +27,7 @@ llvm::Value* FunctionCodegen::value(const Expr& expr) {
 }
 
 llvm::Value* FunctionCodegen::splat(llvm::Value* value, int lanes) {
-  return lanes == 1 ? value : b_.CreateVectorSplat(static_cast<unsigned>(lanes), value);
+  return lanes == 1 ? value : block_values_.splat(value, lanes, b_);
 }
 
 // Whether a float32 that is held between constants is rounded to an int32, which holds them.

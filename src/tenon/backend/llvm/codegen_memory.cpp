@@ -131,12 +131,18 @@ llvm::Value* FunctionCodegen::pointer_to(llvm::Value* base, const tir::Buffer& b
   const Expr rest = without_constant(indices[0], constant);
   llvm::Type* element = element_type(buffer);
   llvm::Value* number = b_.getInt64(static_cast<uint64_t>(constant));
-  if (as_int(rest) == 0) return element_pointer(base, number, buffer);
+  if (as_int(rest) == 0)
+    return shared_pointers_.find_or_make(base, imm(indices[0]->dtype, constant),
+                                         b_.GetInsertBlock(),
+                                         [&] { return element_pointer(base, number, buffer); });
   // What the rest points to may be outside of the buffer.
   llvm::Value* shared = shared_pointers_.find_or_make(base, rest, b_.GetInsertBlock(), [&] {
     return b_.CreateGEP(element, base, index_value(rest));
   });
-  return constant == 0 ? shared : b_.CreateGEP(element, shared, number);
+  if (constant == 0) return shared;
+  return shared_pointers_.find_or_make(shared, imm(indices[0]->dtype, constant),
+                                       b_.GetInsertBlock(),
+                                       [&] { return b_.CreateGEP(element, shared, number); });
 }
 
 void FunctionCodegen::make_pointers(const Expr& expr) {
@@ -281,18 +287,23 @@ llvm::Value* FunctionCodegen::load_column(const tir::BufferLoad& node, llvm::Val
                                 b_.CreateShuffleVector(rows[2], rows[3], unpacked), joined);
 }
 
+llvm::Value* FunctionCodegen::load_dense(llvm::Type* type, llvm::Value* pointer,
+                                         llvm::Align align) {
+  llvm::Value* known = block_values_.in_memory(pointer, type, b_);
+  return known ? known : b_.CreateAlignedLoad(type, pointer, align);
+}
+
 llvm::Value* FunctionCodegen::load(const tir::BufferLoad& node, llvm::Value* mask,
                                    llvm::Value* otherwise) {
   const DType element = node.buffer->dtype;
   const Address at = address(*node.buffer, node.indices, node.origin);
   const llvm::Align align(static_cast<uint64_t>(element.bytes()));
   llvm::Type* one = element_type(*node.buffer);
-  if (at.lanes == 1 && !mask)
-    return from_memory(b_.CreateAlignedLoad(one, at.pointer, align), element);
+  if (at.lanes == 1 && !mask) return from_memory(load_dense(one, at.pointer, align), element);
   const DType vector = element.with_lanes(at.lanes);
   llvm::Type* type = m_.memory_type(vector, node.origin);
   if (!at.lane_offsets) {
-    if (!mask) return from_memory(b_.CreateAlignedLoad(type, at.pointer, align), vector);
+    if (!mask) return from_memory(load_dense(type, at.pointer, align), vector);
     return from_memory(
         b_.CreateMaskedLoad(type, at.pointer, align, mask, to_memory(otherwise, vector)), vector);
   }
