@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,10 +20,42 @@ struct Access {
   bool fixed = false;         // its shape is seen from outside
 };
 
+/// The buffers, and the pointers, that statements name.
+class Mentions {
+ public:
+  bool has(const NodePtr& stmt, const Buffer& buffer) {
+    const std::vector<const Node*>& all = of(stmt);
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Node* one) { return one == &buffer || one == buffer.data.get(); });
+  }
+
+ private:
+  const std::vector<const Node*>& of(const NodePtr& stmt) {
+    const auto [entry, is_new] = known_.try_emplace(stmt.get());
+    std::vector<const Node*>& all = entry->second;
+    if (!is_new) return all;
+    const auto add = [&](const Node* node) {
+      if (std::find(all.begin(), all.end(), node) == all.end()) all.push_back(node);
+    };
+    walk_if(stmt, [&](const NodePtr& node) {
+      if (node.as<StmtNode>() && !node.same_as(stmt)) {
+        for (const Node* one : of(node)) add(one);
+        return false;
+      }
+      const auto* var = node.as<Var>();
+      if (node.as<Buffer>() || (var && var->dtype.is_handle())) add(node.get());
+      return true;
+    });
+    return all;
+  }
+
+  std::unordered_map<const Node*, std::vector<const Node*>> known_;
+};
+
 class Collector {
  public:
-  Collector(arith::Analyzer& analyzer, const Ref<Buffer>& buffer)
-      : analyzer_(analyzer), buffer_(buffer) {}
+  Collector(arith::Analyzer& analyzer, Mentions& mentions, const Ref<Buffer>& buffer)
+      : analyzer_(analyzer), mentions_(mentions), buffer_(buffer) {}
 
   Access collect(const std::vector<Stmt>& stmts) {
     for (const Stmt& stmt : stmts) visit(stmt);
@@ -32,6 +65,8 @@ class Collector {
  private:
   void visit(const NodePtr& node) {
     if (!node || access_.fixed) return;
+    // What a binding defines may be in an index further on.
+    if (node.as<StmtNode>() && !node.as<Bind>() && !mentions_.has(node, *buffer_)) return;
     if (const auto* loop = node.as<For>()) {
       visit(loop->min);
       visit(loop->extent);
@@ -137,6 +172,7 @@ class Collector {
   }
 
   arith::Analyzer& analyzer_;
+  Mentions& mentions_;
   const Ref<Buffer>& buffer_;
   Domain domain_;
   Access access_;
@@ -239,7 +275,7 @@ class Compactor final : public Rewriter {
 
   void compact(const Ref<Buffer>& buffer, const std::vector<Stmt>& rest) {
     if (!buffer->strides.empty() || buffer->elem_offset) return;
-    const Access access = Collector(analyzer_, buffer).collect(rest);
+    const Access access = Collector(analyzer_, mentions_, buffer).collect(rest);
     if (access.fixed || access.box.empty()) return;
     std::vector<Expr> shape = buffer->shape, offsets;
     bool changed = false;
@@ -273,6 +309,7 @@ class Compactor final : public Rewriter {
   }
 
   arith::Analyzer analyzer_;
+  Mentions mentions_;  // of statements as they were: these outlive the rewriting
   std::unordered_map<const Node*, Moved> moved_;
 };
 
