@@ -67,6 +67,16 @@ class Bounds {
   }
   int64_t room() const { return of_module_; }  // that is left
 
+  /// Most functions are soon known to have room for all copies, even if these share nothing. Then
+  /// all of that is taken off the room.
+  Ref<PrimFunc> run_quickly(const Ref<PrimFunc>& function) {
+    statements_.clear();
+    const std::optional<int64_t> most = most_work_in(function);
+    if (!most || *most > std::min(of_module_, kFreeOfFunction)) return run(function);
+    of_module_ -= *most;
+    return function;
+  }
+
   Ref<PrimFunc> run(const Ref<PrimFunc>& function) {
     of_function_ = kFreeOfFunction + kGrowth * nodes_in(function);
     made_.clear();
@@ -92,7 +102,30 @@ class Bounds {
                      loop.annotations, loop.origin);
   }
 
-  // Of `body` once its inner loops are copies, as work_in.
+  // No less than what copies make below `root`; nothing where a loop is too long.
+  std::optional<int64_t> most_work_in(const NodePtr& root) {
+    int64_t most = 0;
+    bool fits = true;
+    walk_if(root, [&](const NodePtr& node) {
+      const auto extent = copies_of(node);
+      if (!extent) {
+        most += work_of(node);
+        return fits;
+      }
+      const auto& loop = *node.as<For>();
+      const std::optional<int64_t> inner = most_work_in(loop.body);
+      const int64_t statements = statements_in(loop.body);
+      fits = fits && inner && *extent <= kMaxCopies && statements * *extent <= kMaxCopies &&
+             *inner <= kFreeOfModule;
+      if (!fits) return false;
+      statements_[&loop] = *extent * statements;
+      most += *extent * *inner;
+      return false;
+    });
+    return fits ? std::optional(most) : std::nullopt;
+  }
+
+  // Of `body` once its inner loops are copies.
   int64_t statements_in(const Stmt& body) const {
     int64_t statements = 0;
     for (const Stmt& stmt : stmts_of(body)) {
@@ -194,7 +227,7 @@ IRModule bound_unrolling(IRModule module) {
     std::mutex mutex;
     out = map_kernels(module, [&](const Ref<PrimFunc>& function) {
       Bounds bounds(room);
-      const Ref<PrimFunc> bounded = bounds.run(function);
+      const Ref<PrimFunc> bounded = bounds.run_quickly(function);
       const std::lock_guard lock(mutex);
       made += room - bounds.room();
       return bounded;
