@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 namespace tenon::llvm_backend {
 
@@ -95,23 +96,49 @@ T& found_or_added(std::vector<T>& all, const Is& is, T one) {
   return found == all.end() ? all.emplace_back(std::move(one)) : *found;
 }
 
+/// A pointer without the constant bytes that are added to it last: what advances, and by what.
+struct Course {
+  const llvm::SCEV *object, *start;
+  int64_t offset;
+  std::vector<Step> steps;
+  bool can_be_written;
+};
+
+Course course_of(llvm::Value* pointer, const llvm::Loop& loop, llvm::ScalarEvolution& evolution,
+                 const llvm::SCEVExpander& expander) {
+  const llvm::SCEV* sum = evolution.getSCEV(pointer);
+  const llvm::SCEV* object = evolution.getPointerBase(sum);
+  const int64_t offset = take_constant(sum, evolution);
+  std::vector<Step> steps = take_steps(sum, &loop, evolution);
+  const bool can_be_written = !steps.empty() && expander.isSafeToExpand(sum);
+  return {object, sum, offset, std::move(steps), can_be_written};
+}
+
 std::vector<Walk> walks_of(const llvm::Loop& loop, llvm::ScalarEvolution& evolution,
                            const llvm::SCEVExpander& expander) {
   std::vector<Walk> walks;
+  // An unrolled loop has a thousand addresses, which are constants apart from ten of them.
+  std::unordered_map<llvm::Value*, Course> courses;
+  const llvm::DataLayout& layout = loop.getHeader()->getModule()->getDataLayout();
   for (llvm::BasicBlock* block : loop.blocks())
     for (llvm::Instruction& instruction : *block) {
       llvm::Use* pointer = pointer_of(instruction);
       if (!pointer || llvm::isa<llvm::PHINode>(pointer->get())) continue;
-      const llvm::SCEV* sum = evolution.getSCEV(pointer->get());
-      const llvm::SCEV* object = evolution.getPointerBase(sum);
-      const int64_t offset = take_constant(sum, evolution);
-      std::vector<Step> steps = take_steps(sum, &loop, evolution);
-      if (steps.empty() || !expander.isSafeToExpand(sum)) continue;
+      llvm::APInt added(64, 0);
+      llvm::Value* base = pointer->get()->stripAndAccumulateConstantOffsets(layout, added, true);
+      if (added.getSignificantBits() > 32) continue;
+      auto known = courses.find(base);
+      if (known == courses.end())
+        known = courses.emplace(base, course_of(base, loop, evolution, expander)).first;
+      const Course& course = known->second;
+      if (!course.can_be_written) continue;
       Walk& walk = found_or_added(
-          walks, [&](const Walk& one) { return one.object == object && one.steps == steps; },
-          {object, steps, {}});
-      found_or_added(walk.places, [&](const Place& one) { return one.start == sum; }, {sum, {}})
-          .accesses.push_back({pointer, offset});
+          walks,
+          [&](const Walk& one) { return one.object == course.object && one.steps == course.steps; },
+          {course.object, course.steps, {}});
+      found_or_added(walk.places, [&](const Place& one) { return one.start == course.start; },
+                     {course.start, {}})
+          .accesses.push_back({pointer, course.offset + added.getSExtValue()});
     }
   return walks;
 }
