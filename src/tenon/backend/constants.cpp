@@ -6,11 +6,19 @@
 
 #include "tenon/backend/constant_pieces.h"
 #include "tenon/ir/text_constant.h"
+#include "tenon/support/content_hash.h"
 #include "tenon/support/limit_codes.h"
 #include "tenon/support/mapped_pages.h"
 #include "tenon/support/pages.h"
 
 namespace tenon::backend {
+
+std::string outline_of(const TensorData& data) {
+  constexpr int64_t kStart = 4096;
+  if (data.dtype.is_string() || data.bytes() <= kStart) return data.content_hash();
+  const std::string head = data.dtype.str() + str(data.shape) + (data.is_splat() ? "*" : "");
+  return content_hash(head, data.is_splat() ? data.splat_element() : data.data().first(kStart));
+}
 
 size_t ConstantsBuilder::index_of(const Ref<TensorData>& data, int64_t alignment) {
   alignment = std::max(alignment, kConstantAlignment);
@@ -19,9 +27,11 @@ size_t ConstantsBuilder::index_of(const Ref<TensorData>& data, int64_t alignment
       known != by_node_.end() && serves(known->second))
     return known->second;
   // The shape does not matter to the bytes, but to the hash; equal shapes are the common case.
-  const std::string hash = data->content_hash();
-  if (const auto same = by_hash_.find(hash); same != by_hash_.end() && serves(same->second))
-    return by_node_[data.get()] = same->second;
+  std::vector<Placed>& alike = by_outline_[outline_of(*data)];
+  const auto same = std::find_if(alike.rbegin(), alike.rend(), [&](const Placed& one) {
+    return one.data->content_hash() == data->content_hash();
+  });
+  if (same != alike.rend() && serves(same->index)) return by_node_[data.get()] = same->index;
   // One number stands for all of a splat until here.
   constexpr int64_t kMostOfSplats = int64_t{4} << 30;
   if (data->is_splat() && data->bytes() > kMostOfSplats - splat_bytes_)
@@ -37,7 +47,7 @@ size_t ConstantsBuilder::index_of(const Ref<TensorData>& data, int64_t alignment
   layout_.items.push_back({data->dtype.is_string() ? numbered(*data) : data, offset, alignment});
   layout_.bytes = offset + round_up(std::max<int64_t>(data->bytes(), 1), kConstantAlignment);
   align(alignment);
-  by_hash_[hash] = layout_.items.size() - 1;
+  alike.push_back({data, layout_.items.size() - 1});
   return by_node_[data.get()] = layout_.items.size() - 1;
 }
 

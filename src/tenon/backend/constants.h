@@ -28,6 +28,10 @@ struct ConstantsLayout {
 };
 inline constexpr int64_t kConstantAlignment = 64;
 
+/// Of dtype, shape and the first elements: constants of equal content have equal outlines. Hashing
+/// all of a program's weights takes as long as reading them.
+std::string outline_of(const TensorData& data);
+
 /// Lays out constants in the order of first use; equal content is kept once, but for what is asked
 /// to be aligned more than before.
 class ConstantsBuilder {
@@ -55,7 +59,11 @@ class ConstantsBuilder {
   ConstantsLayout layout_;
   std::unordered_map<const Node*, size_t> by_node_;
   Ref<TensorData> numbered(const TensorData& texts);
-  std::map<std::string, size_t> by_hash_;
+  struct Placed {
+    Ref<TensorData> data;
+    size_t index;
+  };
+  std::map<std::string, std::vector<Placed>> by_outline_;  // in the order of first use
   std::unordered_map<std::string, int64_t> by_text_;
   int64_t splat_bytes_ = 0;
 };

@@ -359,8 +359,7 @@ static void take_plans(Pipeline& pipeline, const std::shared_ptr<const tir::Give
       };
 }
 
-// Hashes all constants, on several threads: who compares or prints them asks for each hash in turn.
-static void hash_constants(const IRModule& module) {
+static std::vector<Ref<TensorData>> constants_of(const IRModule& module) {
   std::vector<Ref<TensorData>> constants;
   std::unordered_set<const Node*> seen;
   const auto add = [&](const Ref<TensorData>& data) {
@@ -371,7 +370,23 @@ static void hash_constants(const IRModule& module) {
       if (const auto* constant = node.as<graph::Constant>()) add(constant->data);
       if (const auto* constant = node.as<tir::AllocConst>()) add(constant->data);
     });
+  return constants;
+}
+
+// On several threads: who compares or prints the constants asks for each hash in turn.
+static void hash_all(const std::vector<Ref<TensorData>>& constants) {
   for_each_in_parallel(constants.size(), [&](size_t i) { (void)constants[i]->content_hash(); });
+}
+
+// Those that may be equal to another one.
+static std::vector<Ref<TensorData>> alike(const std::vector<Ref<TensorData>>& constants) {
+  std::map<std::string, std::vector<Ref<TensorData>>> by_outline;
+  for (const Ref<TensorData>& data : constants)
+    by_outline[backend::outline_of(*data)].push_back(data);
+  std::vector<Ref<TensorData>> out;
+  for (const auto& [outline, some] : by_outline)
+    if (some.size() > 1) out.insert(out.end(), some.begin(), some.end());
+  return out;
 }
 
 LoweredModule lower(IRModule module, const CompileRequest& request) {
@@ -382,7 +397,7 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   const Operations operations = count_operations(module);
   lowered.operators = operations.operators;
   lowered.gflop = operations.flop / 1e9;
-  hash_constants(module);
+  hash_all(constants_of(module));
   // Before the passes: printing refuses what would be too much work for them, too.
   lowered.module_hash = content_hash(script::print(module));
   DeferredWorkScope deferred;  // folding, while other passes work
@@ -419,7 +434,7 @@ llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const Compi
                                        const backend::Libraries* libraries) {
   if (request.pipeline.progress) request.pipeline.progress("code generation");
   const WatchedStep step("code generation", limits_for(lowered.pipeline.module));
-  hash_constants(lowered.pipeline.module);
+  hash_all(alike(constants_of(lowered.pipeline.module)));
   return llvm_backend::compile(
       lowered.pipeline.module, request.target,
       {.name = request.name, .manifest = lowered.manifest, .libraries = libraries});
