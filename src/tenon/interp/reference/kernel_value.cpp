@@ -116,7 +116,7 @@ Lanes lanes_of(const StridedStep& step) {
   lanes.extent = step.extents[best];
   lanes.stride = step.place.coefficients[best];
   lanes.innermost = best;
-  const auto goes_on = [&](const Affine& access, size_t i) {
+  const auto goes_on = [&](const LoopSum& access, size_t i) {
     return access.coefficients[i] == access.coefficients[best] * lanes.extent;
   };
   for (bool more = true; more;) {
@@ -187,7 +187,7 @@ class StepRun {
                  memory_[load.buffer] + load.affine.offset * bytes, std::move(dims), bytes);
   }
 
-  int64_t value_of(const Affine& form) const {
+  int64_t value_of(const LoopSum& form) const {
     int64_t value = form.offset;
     for (size_t i = 0; i < at_.size(); ++i) value += form.coefficients[i] * at_[i];
     return value;

@@ -20,13 +20,13 @@ constexpr int kMostWalked = 1 << 16;  // nodes of a step's indices
 
 bool is_moderate(int64_t value) { return value > -kMost && value < kMost; }
 
-std::optional<Affine> moderate(Affine form) {
+std::optional<LoopSum> moderate(LoopSum form) {
   const bool fits = is_moderate(form.offset) &&
                     std::all_of(form.coefficients.begin(), form.coefficients.end(), is_moderate);
   return fits ? std::optional(std::move(form)) : std::nullopt;
 }
 
-Affine sum(Affine a, const Affine& b, int64_t factor = 1) {
+LoopSum sum(LoopSum a, const LoopSum& b, int64_t factor = 1) {
   a.offset += factor * b.offset;
   a.coefficients.resize(std::max(a.coefficients.size(), b.coefficients.size()), 0);
   for (size_t i = 0; i < b.coefficients.size(); ++i)
@@ -34,7 +34,7 @@ Affine sum(Affine a, const Affine& b, int64_t factor = 1) {
   return a;
 }
 
-bool is_constant(const Affine& form) {
+bool is_constant(const LoopSum& form) {
   return std::all_of(form.coefficients.begin(), form.coefficients.end(),
                      [](int64_t coefficient) { return coefficient == 0; });
 }
@@ -160,7 +160,7 @@ class StepFinder {
     if (loop.kind == tir::ForKind::kThreadBinding || !extent || *extent <= 0 || *extent >= kMost ||
         !first || !is_moderate(*first))
       return false;
-    Affine value{*first, {}};
+    LoopSum value{*first, {}};
     std::vector<int64_t> ends = splits_of(loop.loop_var.get()).divisors;
     ends.push_back(*extent);
     // The slowest piece is the outermost.
@@ -178,7 +178,7 @@ class StepFinder {
 
   // ---- indices
 
-  std::pair<int64_t, int64_t> bounds(const Affine& form) const {
+  std::pair<int64_t, int64_t> bounds(const LoopSum& form) const {
     int64_t least = form.offset, most = form.offset;
     for (size_t i = 0; i < form.coefficients.size(); ++i) {
       const int64_t reach = form.coefficients[i] * (step_.extents[i] - 1);
@@ -187,7 +187,7 @@ class StepFinder {
     return {least, most};
   }
 
-  std::optional<Affine> affine(const Expr& expr, int depth = 0) {
+  std::optional<LoopSum> affine(const Expr& expr, int depth = 0) {
     if (depth > kMostDepth || ++walked_ > kMostWalked) return std::nullopt;
     if (expr->dtype != kInt64 && expr->dtype != kInt32) return std::nullopt;  // they do not wrap
     if (const auto* number = expr.as<IntImm>()) return moderate({number->value, {}});
@@ -216,8 +216,8 @@ class StepFinder {
   }
 
   // What the divisor divides leaves the remainder out, whose rest lies below the divisor.
-  std::optional<Affine> divided(const Affine& form, int64_t divisor, bool remainder) {
-    Affine whole{0, std::vector<int64_t>(form.coefficients.size(), 0)}, rest = form;
+  std::optional<LoopSum> divided(const LoopSum& form, int64_t divisor, bool remainder) {
+    LoopSum whole{0, std::vector<int64_t>(form.coefficients.size(), 0)}, rest = form;
     for (size_t i = 0; i < form.coefficients.size(); ++i)
       if (form.coefficients[i] % divisor == 0) {
         whole.coefficients[i] = form.coefficients[i] / divisor;
@@ -252,10 +252,10 @@ class StepFinder {
   }
 
   // In elements of the buffer; nothing where an index may be outside.
-  std::optional<Affine> place_in(size_t buffer, const std::vector<Expr>& indices) {
+  std::optional<LoopSum> place_in(size_t buffer, const std::vector<Expr>& indices) {
     const std::vector<int64_t>& shape = kernel_.buffers[buffer].shape;
     if (indices.size() != shape.size()) return std::nullopt;
-    Affine place{0, std::vector<int64_t>(step_.extents.size(), 0)};
+    LoopSum place{0, std::vector<int64_t>(step_.extents.size(), 0)};
     int64_t stride = 1;
     for (size_t d = shape.size(); d-- > 0; stride *= shape[d]) {
       const auto index = affine(indices[d]);
@@ -340,7 +340,8 @@ class StepFinder {
     const DType dtype = binary.lhs->dtype;
     if (is_comparison(op) && !dtype.is_float() && !dtype.is_bool()) {
       const auto a = affine(binary.lhs, depth), b = affine(binary.rhs, depth);
-      auto difference = a && b ? moderate(sum(*a, *b, -1)) : std::nullopt;
+      if (!a || !b) return -1;
+      const auto difference = moderate(sum(*a, *b, -1));
       if (!difference) return -1;
       return add({.kind = Kind::kCondition, .op = op, .affine = *difference, .is_uniform = true});
     }
@@ -373,7 +374,7 @@ class StepFinder {
   // Of the step that is read.
   StridedStep step_;
   std::vector<Owner> owners_;
-  std::vector<std::pair<const Var*, Affine>> variables_;
+  std::vector<std::pair<const Var*, LoopSum>> variables_;
   std::vector<Splits> splits_;
   int walked_ = 0;
   bool has_split_ = false;

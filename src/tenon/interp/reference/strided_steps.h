@@ -11,7 +11,7 @@
 namespace tenon::interp {
 
 /// offset + the sum of coefficients[i] * loop i of a step, each from 0 to its extent - 1.
-struct Affine {
+struct LoopSum {
   int64_t offset = 0;
   std::vector<int64_t> coefficients;
 };
@@ -30,7 +30,7 @@ struct StepNode {
   BinaryOp op = BinaryOp::kAdd;
   int a = -1, b = -1, c = -1;
   size_t buffer = 0;
-  Affine affine = {};
+  LoopSum affine = {};
   uint64_t bytes = 0;
   bool is_uniform = false;  // a condition on loops: the same whatever is in memory
 };
@@ -42,7 +42,7 @@ struct StridedStep {
   std::vector<int64_t> extents;
   std::vector<StepNode> nodes;  // operands stand before what uses them
   size_t buffer = 0;
-  Affine place = {};
+  LoopSum place = {};
   const StepNode& value() const { return nodes.back(); }
 };
 
