@@ -142,6 +142,7 @@ format-check:  ## sources are formatted and name their licence
 
 lint: build  ## the order of includes, then clang-tidy over what changed (LINT=all: over everything)
 	@scripts/check_includes.py
+	@scripts/check_names.py
 	@scripts/lint.sh $(LINT)
 
 asan: setup  ## the tests with address and undefined-behaviour sanitizers
