@@ -94,6 +94,30 @@ TEST(BlockValues, AreForgottenWhereMemoryChanges) {
   }
 }
 
+// The same index is another place in a view of other elements.
+TEST(BlockValues, OfViewsOfOtherElementsAreApart) {
+  const auto c = make<Buffer>("c", kInt8, std::vector<Expr>{int64(64)});
+  const auto floats = make<Buffer>("t", kFloat32, std::vector<Expr>{int64(16)});
+  const auto bytes = make<Buffer>("b", kInt8, std::vector<Expr>{int64(64)});
+  const auto i = var("i"), j = var("j");
+  const auto at = [](const Expr& index) { return std::vector<Expr>{index}; };
+  for (const bool moves : {false, true}) {
+    const Expr place = moves ? i + int64(4) : int64(4);
+    const Stmt body = seq({make<BufferStore>(bytes, imm(kInt8, int64_t{7}), at(place)),
+                           make<BufferStore>(floats, imm(kFloat32, 1.0), at(place)),
+                           make<BufferStore>(c, load(bytes, at(place)), at(place))});
+    const Stmt clear = nest({j}, {int64(64)},
+                            seq({make<BufferStore>(bytes, imm(kInt8, int64_t{0}), at(j)),
+                                 make<BufferStore>(c, imm(kInt8, int64_t{0}), at(j))}));
+    const auto kernel = PrimFunc::of_buffers(
+        {c}, seq({make<AllocBuffer>(floats), make<DeclBuffer>(bytes, floats->data), clear,
+                  nest({i}, {int64(2)}, body)}));
+    const auto got = run_kernel(kernel, {}, 64).as<int8_t>();
+    EXPECT_EQ(got[4], 7) << moves;
+    EXPECT_EQ(got[5], moves ? 7 : 0);
+  }
+}
+
 // As LLVM's own passes find it out: here none of them runs.
 TEST(BlockValues, AreNotLoadedAgain) {
   const auto a = make<Buffer>("a", kFloat32, std::vector<Expr>{int64(16)});

@@ -128,13 +128,14 @@ inline bool is_small_float(DType t) { return t.is_float() && t.bits == 16; }
 class SharedPointers {
  public:
   template <typename Make>
-  llvm::Value* find_or_make(llvm::Value* base, const Expr& index, const llvm::BasicBlock* block,
-                            Make make) {
+  llvm::Value* find_or_make(llvm::Value* base, const llvm::Type* element, const Expr& index,
+                            const llvm::BasicBlock* block, Make make) {
     keep_those_of(block);
     std::vector<Pointer>& known = pointers_[hash(index)];
     for (const Pointer& pointer : known)
-      if (pointer.base == base && is_same(pointer.index, index)) return pointer.value;
-    known.push_back({base, index, make()});
+      if (pointer.base == base && pointer.element == element && is_same(pointer.index, index))
+        return pointer.value;
+    known.push_back({base, element, index, make()});
     return known.back().value;
   }
   void clear() { pointers_.clear(); }
@@ -149,6 +150,7 @@ class SharedPointers {
  private:
   struct Pointer {
     llvm::Value* base;
+    const llvm::Type* element;  // which the index counts: views of one memory may differ in it
     Expr index;
     llvm::Value* value;
   };

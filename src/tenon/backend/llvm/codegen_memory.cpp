@@ -132,15 +132,15 @@ llvm::Value* FunctionCodegen::pointer_to(llvm::Value* base, const tir::Buffer& b
   llvm::Type* element = element_type(buffer);
   llvm::Value* number = b_.getInt64(static_cast<uint64_t>(constant));
   if (as_int(rest) == 0)
-    return shared_pointers_.find_or_make(base, imm(indices[0]->dtype, constant),
+    return shared_pointers_.find_or_make(base, element, imm(indices[0]->dtype, constant),
                                          b_.GetInsertBlock(),
                                          [&] { return element_pointer(base, number, buffer); });
   // What the rest points to may be outside of the buffer.
-  llvm::Value* shared = shared_pointers_.find_or_make(base, rest, b_.GetInsertBlock(), [&] {
-    return b_.CreateGEP(element, base, index_value(rest));
-  });
+  llvm::Value* shared =
+      shared_pointers_.find_or_make(base, element, rest, b_.GetInsertBlock(),
+                                    [&] { return b_.CreateGEP(element, base, index_value(rest)); });
   if (constant == 0) return shared;
-  return shared_pointers_.find_or_make(shared, imm(indices[0]->dtype, constant),
+  return shared_pointers_.find_or_make(shared, element, imm(indices[0]->dtype, constant),
                                        b_.GetInsertBlock(),
                                        [&] { return b_.CreateGEP(element, shared, number); });
 }
