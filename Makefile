@@ -140,7 +140,7 @@ format-check:  ## sources are formatted and name their licence
 	@unnamed=$$(git ls-files 'src/*.cpp' 'src/*.h' 'include/*.h' 'tests/unit/*.cpp' 'scripts/*' | grep -v dnnl/steps.h | \
 	  xargs grep -L SPDX-License-Identifier); [ -z "$$unnamed" ] || { echo "no licence in the first line: $$unnamed"; exit 1; }
 
-lint: build  ## the order of includes, then clang-tidy over what changed (LINT=all: over everything)
+lint: build  ## includes and names of classes, then clang-tidy over what changed (LINT=all: over everything)
 	@scripts/check_includes.py
 	@scripts/check_names.py
 	@scripts/lint.sh $(LINT)
@@ -152,7 +152,7 @@ asan: setup  ## the tests with address and undefined-behaviour sanitizers
 
 tsan: setup  ## what runs on threads (the pool, pipelines, random graphs of calls, deferred work) with the thread sanitizer, which knows no threads after a fork
 	cmake --preset tsan
-	cmake --build build-tsan -j $(JOBS) --target test_runtime test_backend_llvm test_support test_driver
+	cmake --build build-tsan -j $(JOBS) --target test_runtime test_backend_llvm test_support test_interp test_driver
 	ctest --test-dir build-tsan -j $(JOBS) --output-on-failure --no-tests=error -R '^(ThreadPool|Program|Pipeline|CallGraphs|DeferredWork|KernelValue|Constants)' -E ChildOfAFork
 
 clean:  ## remove what was built

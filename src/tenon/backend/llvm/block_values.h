@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the basic block that is generated has in registers already. An unrolled loop loads and
+// What the basic block that is being generated has in registers already. An unrolled loop loads and
 // broadcasts each of its elements a dozen times: LLVM finds that out from code three times as long.
 // Private to backend/llvm.
 #pragma once

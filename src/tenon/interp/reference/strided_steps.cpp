@@ -41,7 +41,9 @@ bool is_constant(const LoopSum& form) {
 
 std::optional<std::vector<int64_t>> plain_shape(const tir::Buffer& buffer) {
   auto shape = as_ints(buffer.shape);
-  if (!shape || !buffer.is_compact() || buffer.dtype.lanes != 1) return std::nullopt;
+  const DType dtype = buffer.dtype;
+  if (!shape || !buffer.is_compact() || dtype.lanes != 1) return std::nullopt;
+  if (dtype.is_string() || dtype.is_handle()) return std::nullopt;
   if (buffer.elem_offset && !is_int(buffer.elem_offset, 0)) return std::nullopt;
   int64_t elements = 1;
   for (const int64_t dim : *shape) {
